@@ -22,7 +22,7 @@ Row = tuple[str, int, int, int, int, bool]
 
 
 def members(data: bytes, start: int, size: int) -> Iterator[Row]:
-    """Yield the members in order; ArchiveError after the last member before a damage."""
+    """Yield the members in order; ArchiveError at the first damage, after the members before it."""
     magic = data[start : start + min(8, size)]
     if magic not in (b"!<arch>\n", b"!<thin>\n"):
         raise ArchiveError("it does not begin as an archive does")

@@ -17,6 +17,8 @@ PATCH = struct.Struct("<QQ")  # r_offset, value
 MOVED = struct.Struct("<QQ")  # r_offset, row
 UNIT = struct.Struct("<QQQ")  # piece, start, base
 
+# Outcomes of relocations: the function is in the output, is not, or lost to another definition of
+# its name; or the symbol is not a function.
 LIVE, DEAD, OVERRIDDEN, OTHER = range(4)
 
 SET_ADDRESS = bytes.fromhex("00 09 02")  # extended opcode, its length, DW_LNE_set_address

@@ -19,8 +19,8 @@ COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
 class Code:
     """The contents of a file: host code of `modules`, and a device link of `linked` modules.
 
-    `images` are fat binaries of linked code, `relocatable` those for device links, and `exports`
-    names of functions.
+    `images` are fat binaries of linked code, `relocatable` those for device links, `exports` names
+    of functions, and `extra_ids` further ids in `__nv_module_id`.
     """
 
     modules: Sequence[str] = ()

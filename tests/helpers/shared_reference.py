@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 FAMILY_A, FAMILY_B, FAMILY_C = range(3)
 COMMON, DEAD = -1, -2
-RESERVED = 0x400  # bytes at the start of shared memory that the system uses
+RESERVED = 0x400  # the reserve that families B and C add to sections, in bytes
 
 
 class Variable(NamedTuple):

@@ -97,7 +97,10 @@ def label_names(
     strings: int,
     i: int,
 ) -> dict[int, tuple[str, str]]:
-    """Return, by offset of a byte in section `i`, a symbol or string table, its label."""
+    """Return the function and part of each byte of section `i`, by offset in the file.
+
+    Empty unless the section is a symbol or string table. `strings` is the number of .shstrtab.
+    """
     word = "names, symbols"
     labels: dict[int, tuple[str, str]] = {}
     tables = [row for row in rows if row[1] == 2]

@@ -268,7 +268,7 @@ def _archive_path_of(name: str, up_path: str) -> str:
 
 
 def _archive_value(attribute: str, value: Value, up_path: str) -> Value:
-    """Return a value with paths into the archive; tools are not packed and keep theirs."""
+    """Return an option's value with paths into the archive; paths of tools, not packed, stay."""
     writes = BY_ATTRIBUTE[attribute].writes
     if isinstance(value, str) and (writes == FILE or (writes and value != "-")):
         return _archive_path_of(value, up_path)

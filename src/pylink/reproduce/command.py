@@ -176,9 +176,7 @@ class RecordedLink:
         return sink.exit_code()
 
     def _noted_options(self, values: dict[str, Value], names: list[str], *, added: bool) -> str:
-        """Return the options in the tool note: the recorded ones, unless options or inputs were
-        added.
-        """
+        """Return the options for the tool note: the recorded ones, unless any are `added`."""
         return (
             restore_paths(note_text(values, names), self._path_to_root) if added else self._recorded
         )

@@ -118,7 +118,7 @@ class Lists:
             self._of_file[name] = self.section(name, kind)
         return self._of_file[name]
 
-    def find_shared(self, name: str) -> Section | None:
+    def find_section_of_files(self, name: str) -> Section | None:
         """Return the section that all files share under a name; None without one."""
         return self._of_file.get(name)
 

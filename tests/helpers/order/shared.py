@@ -69,7 +69,7 @@ def choose_shared(link: Ending) -> None:
             has_array and (room == ARRAY_ALIGN or (reserves and room > ARRAY_ALIGN))
         )
         kernel.shared.bare = not (has_room or reserves)
-    section = link.lists.find_shared(".nv_debug.shared")
+    section = link.lists.find_section_of_files(".nv_debug.shared")
     if section is not None:
         has_variables = link.relocatable and bool(loose)
         small = max(align, ARRAY_ALIGN) == ARRAY_ALIGN if link.relocatable else align <= ARRAY_ALIGN
