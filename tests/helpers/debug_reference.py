@@ -37,7 +37,10 @@ class Piece(NamedTuple):
 
 
 def read_pieces(arena: bytes, pieces: bytes, table: bytes, row: struct.Struct) -> list[Piece]:
-    """Cut the arena into pieces and give each its rows of ``table``, with their numbers."""
+    """Cut the arena, the bytes of all inputs, into pieces, each with its numbered rows of `table`.
+
+    ``pieces`` has offset, size and number of rows of each; ``row`` is the format of a row.
+    """
     rows = list(enumerate(row.iter_unpack(table)))
     cut = []
     for offset, size, count in PIECE.iter_unpack(pieces):
@@ -133,10 +136,10 @@ def function_rows(piece: Piece) -> list[tuple[int, tuple[int, ...]]]:
 def patch_headers(
     out: bytearray, twin: Piece, units: list[tuple[int, int, int]], bases: list[int]
 ) -> None:
-    """Write the fields that only the mercury twin relocates: the .debug_str offset.
+    """Write the fields that only the mercury section relocates: the .debug_str offset.
 
-    Unit i of the twin and unit i of the plain section have identical headers; only their programs
-    differ.
+    ``twin`` is the piece of that section, ``units`` are those of the plain piece, and ``bases``
+    their new offsets. Unit i of both has identical headers; only the programs differ.
     """
     twins = list(line_units(twin.data))
     if len(twins) != len(units):

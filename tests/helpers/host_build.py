@@ -1,4 +1,4 @@
-"""Builds host programs and shared libraries with device code, by nvcc in an overlay of pylink.
+"""Builds host programs and shared libraries with device code, by nvcc of a pylink overlay.
 
 They are linked with `fake_cudart.c` in place of the CUDA runtime and run without a GPU. All that
 happens before main and at each launch still happens.

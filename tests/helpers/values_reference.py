@@ -75,7 +75,7 @@ class Image:
 
 
 def field_of(number: int) -> Relocation:
-    """Return the row of a type's field; for a mercury type in data, that of its plain twin."""
+    """Return the row of a relocation type; for a mercury type in data, that of its plain form."""
     if number < MERCURY:
         return RELOCATIONS[number]
     if number == MERCURY_CODE_OFFSET32:
@@ -147,7 +147,10 @@ def is_crowded(entry: Entry, around: list[Entry]) -> bool:
 
 
 def apply_reference(image: Image, entries: list[Entry]) -> None:
-    """Apply entries one by one, except mercury types in code and in bytes shared with a twin."""
+    """Apply entries one by one.
+
+    Mercury types are not applied in code, and in bytes that a section shares with its plain form.
+    """
     for number, entry in enumerate(entries):
         if entry.type >= MERCURY and (entry.place.code or entry.place.shares_bytes):
             continue

@@ -40,8 +40,8 @@ static int find_auto_socket(const char* script, char* path, size_t room) {
     return 1;
 }
 
-/* Return whether a directory is the `bin` of an overlay whose links use a server: it has the file
-   MARK. The first `size` bytes of `directory` are its path. */
+/* Return whether a directory is the `bin` of an overlay (a toolkit that links with pylink) whose
+   links use a server: it has the file MARK. The first `size` bytes of `directory` are its path. */
 static int is_served_directory(const char* directory, size_t size) {
     char path[PATH_MAX + sizeof MARK];
     if (size >= PATH_MAX)

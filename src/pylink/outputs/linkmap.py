@@ -120,7 +120,7 @@ def symbol_lines(objects: Objects, symbol: int, size: int, reason: str) -> Itera
 
 
 def first_callers(placed: Placed) -> dict[int, int]:
-    """Map each function to the first live function that calls it, both as entity numbers."""
+    """Map each function to the first live function that calls it, both as rows of `entities`."""
     merged = placed.merged
     callers: dict[int, int] = {}
     live = [flags & EntityFlag.LIVE for flags in merged.entities.column("flags")]
@@ -133,7 +133,10 @@ def first_callers(placed: Placed) -> dict[int, int]:
 
 
 def _kept_because(placed: Placed, number: int, row: EntityRow, callers: dict[int, int]) -> str:
-    """Return why entity `number` is in the output; `callers` is that of `first_callers`."""
+    """Return why a symbol is in the output: row `number` of `entities`, which is `row`.
+
+    `callers` is the result of `first_callers`.
+    """
     merged = placed.merged
     objects = merged.objects
     if row.flags & EntityFlag.KERNEL:

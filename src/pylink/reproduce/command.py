@@ -256,7 +256,7 @@ class RecordedLink:
 
 
 class RestoringSink(Sink):
-    """A sink that reports file names as on the machine where the link first ran."""
+    """A receiver of diagnostics that gives files the names of the machine where the link ran."""
 
     __slots__ = ("_path_to_root",)
 
