@@ -81,7 +81,7 @@ def find_symbols(data, uint64_t offset, uint64_t size):
             if state == LIBRARY_HAS_CODE:
                 state = find_modules(&library)
             if state == LIBRARY_HAS_CODE and part == P_LINK:
-                state = find_link_state(&library)
+                state = find_state_without_modules(&library)
         if scratch.failed or state < 0:
             raise MemoryError
         return state, vec_to_bytes(&library.rows), bool(library.opens_libraries
@@ -151,8 +151,10 @@ cdef int find_modules(Library* library) noexcept nogil:
     return LIBRARY_HAS_CODE
 
 
-cdef int find_link_state(Library* library) noexcept nogil:
-    """Return the LibraryState of a library without modules: HAS_CODE if it defines a registration.
+cdef int find_state_without_modules(Library* library) noexcept nogil:
+    """Return HAS_CODE if the library defines a __cudaRegisterLinkedBinary function, else NO_CODE.
+
+    Such a library has no modules: its code is the image of a device link.
     """
     cdef const DynamicRow* row = <const DynamicRow*>library.rows.data
     cdef size_t i

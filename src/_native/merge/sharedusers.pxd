@@ -1,6 +1,7 @@
-# The kernels that use each shared variable: none, one, or several. Creation depends on them in two
-# sorts of links: those that keep all code, for the order in which idle kernels get their sections
-# (merge/idle.pxd); and those with --preserve-relocs, where extern arrays may keep their symbols.
+# The kernels that use each shared variable: none, one, or several. What the merge creates depends
+# on them in two sorts of links: those that keep dead code, for the order in which idle kernels
+# (neither selected nor launched by device code) get their sections (merge/idle.pxd); and those with
+# --preserve-relocs, where extern arrays may keep their symbols.
 #
 #     K1 calls F, K2 calls F, F uses v, K2 uses w        users of v: SEVERAL; of w: K2
 #

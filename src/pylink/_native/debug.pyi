@@ -16,7 +16,8 @@ Pieces: TypeAlias = bytes
 # function that is not in the output, 2 a copy that lost to another one or was replaced, 3 not a
 # function (such rows are ignored).
 PieceRelocations: TypeAlias = bytes
-# (r_offset u64, value u64): a resolved header field, and its offset in the mercury piece.
+# (r_offset u64, value u64) for each field that the link resolved in the header of a line unit: its
+# offset in the mercury form of the piece, and its value, of which the low 32 bits are written.
 HeaderPatches: TypeAlias = bytes
 # (r_offset u64, row u64) for each relocation that stays, in the order of the output's relocation
 # section: offset in the new section, and row of PieceRelocations.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Limits of what is read, and smaller ones of what is written: other readers keep ids in 32 bits and
-# use them as indices, and some of them keep costs as binary64.
+# use them as indices, and keep sizes and numbers of calls as signed 64-bit numbers.
 MAX_ID = (1 << 32) - 1
 MAX_WRITTEN_ID = (1 << 31) - 1
 MAX_COUNT = (1 << 64) - 1

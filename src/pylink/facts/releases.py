@@ -38,7 +38,7 @@ TRAIT_FP64_UNPADDED = 1 << 26  # no NOPs separate FP64 instructions on chips wit
 
 NVSAL_SW_WAR = EIATTR_NUMBER["NVSAL_SW_WAR"]
 PREEXIT_USED = EIATTR_NUMBER["PREEXIT_USED"]
-# A tool number after those of all tools.
+# The end of a range of tool numbers (e.g. 132086 for 13.2.86) that also has all later tools.
 AFTER_ALL_TOOLS = (1 << 32) - 1
 
 

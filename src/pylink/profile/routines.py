@@ -41,8 +41,7 @@ READ_FILE, PARSE_FILE = "read_file", "parse_file"
 STAGES = ("compare_primary", "compare_headers", "compare_targets")
 
 # Least size at which a step works in another way, so that its costs jump, and a name for that way.
-# The second thread of merge_sections writes names.
-PATHS = {"parse": (4 << 20, "more threads"), "merge_sections": (4096, "two threads")}
+PATHS = {"parse": (4 << 20, "more threads")}
 
 # One call: size, inclusive and exclusive processor time, wall time; times in nanoseconds.
 Call = tuple[int, int, int, int]

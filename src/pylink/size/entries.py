@@ -38,7 +38,8 @@ _MOST_THREADS = 4
 # a task, small enough to balance threads. To compress a byte as zstd takes as long as counting 8.
 _BATCH_WORK, _FRAME_WORK = 4 << 20, 8
 _MOST_BATCH_ENTRIES = 256
-# Limit of the waiting batches for each thread, if their payloads are in memory already.
+# Limit of the unfinished batches for each thread, if their payloads are in memory already. Batches
+# of a file have no limit.
 _WAITING_BATCHES = 2
 
 
