@@ -214,14 +214,16 @@ features: $(VENV)/extras $(VENV)/bundled build/oracles/13.5.stamp
 # tells what FUZZ may be; findings go to build/fuzz/found.
 FUZZ ?=
 fuzz: $(VENV)/extras $(VENV)/built
-	PYLINK_SANITIZE=1 $(BIN)/python setup.py --quiet build_py --build-lib build/fuzz/lib \
+	@$(STEP) "building native code with the sanitizers; the first time some minutes" \
+	    env PYLINK_SANITIZE=1 $(BIN)/python setup.py --quiet build_py --build-lib build/fuzz/lib \
 	    build_ext --build-lib build/fuzz/lib --build-temp build/fuzz/temp
 	PYTHONPATH=tests $(BIN)/python -m fuzz --sanitized build/fuzz/lib $(FUZZ)
 
 # Links the programs of the fuzzer, undamaged, by several threads under the thread sanitizer.
 RACES ?=
 races: $(VENV)/extras $(VENV)/built
-	PYLINK_SANITIZE=thread $(BIN)/python setup.py --quiet build_py --build-lib build/races/lib \
+	@$(STEP) "building native code with the thread sanitizer; the first time some minutes" \
+	    env PYLINK_SANITIZE=thread $(BIN)/python setup.py --quiet build_py --build-lib build/races/lib \
 	    build_ext --build-lib build/races/lib --build-temp build/races/temp
 	PYTHONPATH=.:tests $(BIN)/python -m fuzz.races --sanitized build/races/lib $(RACES)
 

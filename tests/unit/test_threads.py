@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -31,6 +32,18 @@ def test_the_total_is_what_the_environment_says(monkeypatch: pytest.MonkeyPatch)
     for text in ("", "0", "none", "-3", "1.5"):
         monkeypatch.setenv("PYLINK_THREADS", text)
         assert 1 <= cores.count_cores() <= len(os.sched_getaffinity(0))
+
+
+def test_one_function_counts_the_processors() -> None:
+    """Others would not know the quota of a control group, or PYLINK_THREADS."""
+    package = Path(pylink.__file__).parent
+    askers = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if re.search("sched_getaffinity|cpu_count", path.read_text())
+    }
+    # The first compares two processes, the second describes the machine.
+    assert askers == {"serve/request.py", "bench/machine.py"}
 
 
 def test_the_total_follows_the_affinity(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,6 +161,7 @@ cdef OutNumber find_or_create_list(Record* record, const FixupRow* fixup) noexce
 
     A list of mercury relocations is created if it is new.
     """
+    # The relocation section that would have the entry, had it not been resolved.
     cdef const OutRow* relocations = out_at(record, fixup.listed_in)
     cdef OutNumber plain = record.record_of[out_at(record, relocations.twin).target
                                             if relocations.twin >= 0 else relocations.target]

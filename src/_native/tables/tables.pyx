@@ -413,7 +413,7 @@ cdef class Numbers(Table):
 
 
 cdef class Indices(Table):
-    """Indices in the output, u32; 0 if not in the output."""
+    """Indices in the output, or offsets in its string table, u32; 0 if not in the output."""
 
     def __cinit__(self, data=b""):
         self.rows = <const uint32_t*>self.hold(sizeof(uint32_t), b"I")

@@ -113,7 +113,7 @@ class Numbers(Table[int]):
     """Numbers of rows, i32; -1 for no row."""
 
 class Indices(Table[int]):
-    """Indices in the output, u32; 0 if not in the output."""
+    """Indices in the output, or offsets in its string table, u32; 0 if not in the output."""
 
 class Values(Table[int]):
     """Addresses, sizes and offsets, u64."""

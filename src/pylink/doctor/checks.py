@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pylink import __version__
 from pylink._native import OBJECT_PATH
+from pylink._native.cores import count_cores
 from pylink.command.overlay import find_native_program
 from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.startup import bundle
@@ -189,7 +190,7 @@ def check_server() -> Check:
 
 def check_limits() -> Iterator[Check]:
     """Check the limits of this process: processors, memory and open files."""
-    cores = len(os.sched_getaffinity(0))
+    cores = count_cores()
     yield Check("processors", OK, f"{cores} for this process")
     memory, _ = resource.getrlimit(resource.RLIMIT_AS)
     if memory != resource.RLIM_INFINITY:

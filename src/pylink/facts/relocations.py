@@ -190,7 +190,7 @@ RELOCATIONS = tuple(
 R_CUDA = {row.number: row.name for row in RELOCATIONS}
 R_CUDA_32 = next(row.number for row in RELOCATIONS if row.name == "32")
 
-# First bits of the fields of the types for single bytes.
+# Types such as 8_0, 8_8 to 8_56 patch one byte of 64 bits: the offsets of the bytes, in bits.
 _FIRST_BITS = range(0, 64, 8)
 # The name of the plain twin of each mercury number.
 MERCURY_TWINS = {

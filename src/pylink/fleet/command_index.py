@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 
+from pylink._native.cores import count_cores
 from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import printable, show
 from pylink.files.reading import read_incoming
@@ -77,9 +78,7 @@ def _main(parsed: argparse.Namespace) -> int:
     index = Index.open_or_make(parsed.output)
     names = None if parsed.changed_from is None else read_names(parsed.changed_from)
     targets = os.path.abspath(parsed.targets) if parsed.targets else parsed.targets
-    runner = arguments.make_engine(
-        parsed.scheduler, min(MOST_THREADS, len(os.sched_getaffinity(0)))
-    )
+    runner = arguments.make_engine(parsed.scheduler, min(MOST_THREADS, count_cores()))
     try:
         with Progress("indexing") as progress:
             done = update(index, roots, runner, progress.set_amount, targets, names)

@@ -69,7 +69,7 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
 
         trace_inputs(merged)
     # The events of docs/order.md: sections and symbols, their names, and from sm_100 on the
-    # sections of the finalizer. No section or symbol is created after this call.
+    # sections of the finalizer. After this call, only --preserve-relocs creates sections.
     native_merge.merge(merged)
     steps.end_step("merge_sections")
     if job.target.family == FAMILY_C and merged.pools:

@@ -9,6 +9,7 @@ import shutil
 import socket
 import sys
 
+from pylink._native.cores import count_cores
 from pylink.serve.directory import SOCKET, make_directory
 from pylink.serve.request import STREAMS
 from pylink.serve.server import Server
@@ -53,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
         "--ready",
         type=positive_number,
         metavar="N",
-        default=len(os.sched_getaffinity(0)) + 1,
+        default=count_cores() + 1,
         help="processes that wait for links (default: one more than cores)",
     )
     options.add_argument("--auto", metavar="SOCKET", help=argparse.SUPPRESS)

@@ -7,6 +7,7 @@ import select
 import signal
 import time
 
+from pylink._native.cores import count_cores
 from pylink.diagnostics.errors import reason_of
 from pylink.subtools.process import Command, Outcome, ToolProcess
 from pylink.timing import elapsed_ms, now
@@ -24,18 +25,19 @@ __all__ = ["Command", "Outcome", "output_of", "run_all"]
 # microseconds; the shortest run of ptxas takes about ten milliseconds.
 POLL_MS = 2
 
-# The terminal sends these only to the process group of pylink. As a program, pylink has the default
+# Signals that end pylink. The terminal, or whoever sends them, sends them only to pylink's process
+# group, not to those of its programs. As a program, pylink has the default
 # action for SIGINT; as a library, SIGINT is an exception, which also ends running programs.
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
-    """Run the commands, as many at once as this process has cores; return outcomes in order.
+    """Run the commands, as many at once as this process may use cores; return outcomes in order.
 
     `timeout` is in seconds for each command, 0 for no limit. No program outlives this call, even
     after an exception, or if SIGTERM, SIGHUP or SIGQUIT ends this process.
     """
-    cores = len(os.sched_getaffinity(0))
+    cores = count_cores()
     outcomes: list[Outcome] = []
     running: list[ToolProcess] = []
     waiting = iter(commands)

@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 
+from pylink._native.cores import count_cores
 from pylink.diagnostics.stream import printable, write
 from pylink.terminal.arguments import positive_number
 from pylink.terminal.running import print_error
@@ -48,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
         "--worker_threads",
         type=positive_number,
         metavar="N",
-        default=len(os.sched_getaffinity(0)),
+        default=count_cores(),
         help="links at once (default: one for each core)",
     )
     return options
