@@ -76,15 +76,15 @@ def _unmap_inputs(placed: Placed, sink: Sink) -> None:
 
 
 def _report_deleted(placed: Placed, patches: Patches, row: int, sink: Sink) -> NoReturn:
-    """Refuse, in nvlink's words, a relocation whose symbol was deleted."""
+    """Refuse a relocation whose symbol was deleted."""
+    from pylink.phases.report_symbols import report_deleted
 
     def explain(diagnostic: Diagnostic) -> None:
         from pylink.locate.fields import explain_patch
 
         explain_patch(diagnostic, placed, patches, row)
 
-    reason = "Internal error: reference to deleted symbol"
-    sink.fatal("internal-error", explain=explain, reason=reason)
+    report_deleted(explain, sink)
 
 
 def _report_capsule(placed: Placed, row: int, sink: Sink) -> None:
