@@ -12,6 +12,8 @@ from pylink.inputs.sizes import measure_input, measure_inputs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from pylink.diagnostics import Sink
     from pylink.inputs.unpacking import Shared
     from pylink.options.model import Input
@@ -101,3 +103,8 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
         )
     job.steps.end_step("read_files", (times, extents))
     return names, arena, extents
+
+
+def refuse_change(name: str, sink: Sink) -> NoReturn:
+    """Refuse an input that was changed while it was mapped."""
+    sink.fatal("cannot-read-file", file=name, reason="it changed while it was linked")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pylink._native import image as native_image
 from pylink._native import relocs
+from pylink.phases.load import refuse_change
 from pylink.tables import string
 
 TYPE_CHECKING = False
@@ -71,8 +72,7 @@ def _unmap_inputs(placed: Placed, sink: Sink) -> None:
     objects = placed.merged.objects
     changed = objects.job.mapped.end(keeps=bool(sink.diagnostics))
     if changed >= 0:
-        reason = "it changed while it was linked"
-        sink.fatal("cannot-read-file", file=objects.names[changed], reason=reason)
+        refuse_change(objects.names[changed], sink)
 
 
 def _report_deleted(placed: Placed, patches: Patches, row: int, sink: Sink) -> NoReturn:

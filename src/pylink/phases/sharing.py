@@ -23,6 +23,7 @@ from pylink.facts.target import Target
 from pylink.inputs.sizes import HEADLESS_SIZE, encode_paths, measure_input, measure_inputs
 from pylink.inputs.sources import SourceBatch
 from pylink.options.plan import OutputPlan
+from pylink.phases.load import refuse_change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,8 +142,7 @@ class SharedInputs:
     def refuse_changes(self, sink: Sink) -> None:
         """Raise LinkError, with a diagnostic, if an input was changed while it was mapped."""
         if self._changed_name is not None:
-            reason = "it changed while it was linked"
-            sink.fatal("cannot-read-file", file=self._changed_name, reason=reason)
+            refuse_change(self._changed_name, sink)
 
     def add(self, inputs: Sequence[Input], plan: OutputPlan, sink: Sink) -> None:
         """Read the inputs that were not read before, into one batch.
