@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pylink.command.cli import main
 from pylink.terminal import arguments
 from pylink.terminal.numbers import bytes_text, share_text
-from pylink.terminal.tables import json_text
+from pylink.terminal.tables import TextTable, json_text, print_rich
 
 PACKAGE = Path(__file__).parents[2] / "src" / "pylink"
 
@@ -38,6 +40,34 @@ def test_shares() -> None:
 
 def test_json_has_an_indent_of_one_and_ascii_alone() -> None:
     assert json_text({"name": ["ä", 1]}) == '{\n "name": [\n  "\\u00e4",\n  1\n ]\n}\n'
+
+
+def test_rich_aligns_titles_and_texts_to_the_left_and_numbers_to_the_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=60)
+    printed: list[Any] = []
+    console_print = console.print
+
+    def keep_and_print(table: object, **keywords: object) -> None:
+        printed.append(table)
+        console_print(table, **keywords)
+
+    monkeypatch.setattr(console, "print", keep_and_print)
+    rows = [("a", "x", "7"), ("longer", "longest", "1234567")]
+    print_rich(console, [TextTable("Title", ("name", "other name", "n"), rows, 2)])
+    title, *lines = console.file.getvalue().splitlines()
+    cells = [re.split("[│┃]", line)[1:-1] for line in lines if line[0] in "│┃"]
+    assert title.rstrip() == "Title"
+    assert cells == [
+        [" name   ", " other name ", "       n "],
+        [" a      ", " x          ", "       7 "],
+        [" longer ", " longest    ", " 1234567 "],
+    ]
+    # In place of a word that it does not know, rich mostly prints as for "left".
+    (table,) = printed
+    assert table.title_justify == "left"
+    assert [column.justify for column in table.columns] == ["left", "left", "right"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,10 @@
 # The headers of an ELF64 file, checked here for all kernels that read one: that the header, the
-# section table and the section with the names lie in the file. In Python, `pylink inspect`, `pylink
-# prune` and `pylink audit` have readers of their own, for files that no link reads.
+# section table and the section with the names lie in the file.
+#
+# Python code gets sections by `elfheaders.read_sections`. Two modules of `pylink.inspect` have
+# readers of their own. `embedded.py` reads a file in pieces, since a program with device code may
+# be large; `pylink prune` uses it, too. `image.py` is independent of the linker whose outputs it
+# shows.
 #
 # A file is opened step by step: `open_elf`, `open_table`, `open_names`. Each returns an ElfFault.
 

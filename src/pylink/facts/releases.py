@@ -28,6 +28,7 @@ TRAIT_TELLS_UNHOSTED = 1 << 27  # --register-link-binaries names inputs without 
 TRAIT_EXTERNS_LAST = 1 << 14  # the list of externals of a single kernel grows at its end
 TRAIT_WHOLE_BANK = 1 << 15  # links that select kernels do not fold identical constants either
 TRAIT_BARE_VALUES = 1 << 28  # from sm_100 on --disable-smem-reservation also changes symbol values
+TRAIT_ONE_HYPHEN = 1 << 29  # the refusal of code that is not a patch spells `-astoolspatch`
 # Code from sm_100 on, which the finalizer rewrites (docs/older-objects.md).
 TRAIT_SHORT_ADDS = 1 << 22  # sm_120: IADD to add two operands; other waits after an MMA
 TRAIT_GUARDED_BSYNC = 1 << 23  # a NOP is in front of BSYNC, and NVSAL_SW_WAR records that
@@ -126,6 +127,7 @@ _FROM_13_4 = (
     | TRAIT_MERC_CALLS
     | TRAIT_SHARED_LOCAL
     | TRAIT_NAMELESS_SHARED
+    | TRAIT_ONE_HYPHEN
     | TRAIT_FP64_UNPADDED
 )
 _FROM_13_5 = (

@@ -11,7 +11,7 @@ from pylink.diagnostics.errors import reason_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pylink.diagnostics import Sink
     from pylink.options.model import Input
@@ -34,6 +34,28 @@ def encode_paths(inputs: Sequence[Input]) -> list[bytes | None]:
         except ValueError:
             paths.append(None)
     return paths
+
+
+def measure_inputs(
+    inputs: Sequence[Input],
+    plan: OutputPlan,
+    look: Callable[[Input], tuple[bytes | None, int]],
+) -> tuple[list[bytes | None], list[int], list[bytes | None]]:
+    """Return the paths, sizes and contents of inputs, as `inputfiles.read_files` takes them.
+
+    `look` returns contents and size of an input that `inputfiles.measure` leaves to Python. An
+    input with contents has no path.
+    """
+    paths = encode_paths(inputs)
+    data: list[bytes | None] = [None] * len(paths)
+    # Look again: outputs such as the table of -time may have been created after the plan was made.
+    written = plan.existing_outputs(again=True)
+    sizes = inputfiles.measure(paths, HEADLESS_SIZE, list(written))
+    for number in [number for number, size in enumerate(sizes) if size < 0]:
+        data[number], sizes[number] = look(inputs[number])
+        if data[number] is not None:
+            paths[number] = None
+    return paths, sizes, data
 
 
 def measure_input(source: Input, plan: OutputPlan, sink: Sink) -> tuple[bytes | None, int]:

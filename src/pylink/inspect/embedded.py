@@ -101,36 +101,52 @@ def leaves_registration(source: ByteSource) -> bool:
     )
 
 
-def sections_of(source: ByteSource) -> list[FileSection]:
-    """Return the sections in order of their offsets; empty if the headers are damaged."""
+class NoSections(ValueError):
+    """A file has no section headers that can be read; the text says why."""
+
+
+def read_section_headers(source: ByteSource, most: int) -> tuple[list[tuple[int, ...]], bytes]:
+    """Return the section headers of an ELF file, as SHDR unpacks them, and the section names.
+
+    NoSections if the headers are damaged, or if there are more than `most`. The native reader,
+    `elfheaders.read_sections`, needs the whole file in memory, and omits addresses.
+    """
     head = source.read(0, EHDR.size)
     if len(head) < EHDR.size or not head.startswith(ELF_MARK):
-        return []
+        raise NoSections("it is not a 64-bit little-endian ELF file")
     *_, shoff, _, _, _, _, shentsize, shnum, shstrndx = EHDR.unpack(head)
-    if shentsize != SHDR.size or not shoff:
-        return []
-    first = source.read(shoff, shentsize)
-    if len(first) < shentsize:
-        return []
+    first = source.read(shoff, SHDR.size) if shoff and shentsize == SHDR.size else b""
+    if len(first) < SHDR.size:
+        raise NoSections("it has no section headers")
     # If e_shnum or e_shstrndx is too small for the number, the first section header has it.
     _, _, _, _, _, first_size, first_link, *_ = SHDR.unpack(first)
     shnum = shnum or first_size
     shstrndx = first_link if shstrndx == SHN_XINDEX else shstrndx
-    if shnum > _MOST_SECTIONS or shstrndx >= shnum:
-        return []
-    rows = source.read(shoff, shnum * shentsize)
-    if len(rows) < shnum * shentsize:
-        return []
+    is_valid = shnum <= most and shstrndx < shnum
+    rows = source.read(shoff, shnum * SHDR.size) if is_valid else b""
+    if not is_valid or len(rows) < shnum * SHDR.size:
+        raise NoSections("its section headers run past the file")
     headers = list(SHDR.iter_unpack(rows))
     _, _, _, _, names_start, names_size, *_ = headers[shstrndx]
-    strings = source.read(names_start, names_size)
+    return headers, source.read(names_start, names_size)
+
+
+def section_name(names: bytes, offset: int) -> bytes:
+    """Return the name at an offset of the section names."""
+    return names[offset : names.find(b"\0", offset)]
+
+
+def sections_of(source: ByteSource) -> list[FileSection]:
+    """Return the sections in order of their offsets; empty if the headers are damaged."""
+    try:
+        headers, names = read_section_headers(source, _MOST_SECTIONS)
+    except NoSections:
+        return []
     sections = []
     for name, kind, _, _, offset, size, *_ in headers:
         if kind not in _WITHOUT_BYTES and size and offset + size <= source.size:
-            text = strings[name : strings.find(b"\0", name)]
-            sections.append(
-                FileSection(text.decode("utf-8", "surrogateescape"), offset, offset + size)
-            )
+            text = section_name(names, name).decode("utf-8", "surrogateescape")
+            sections.append(FileSection(text, offset, offset + size))
     sections.sort(key=lambda section: (section.start, section.end))
     return sections
 

@@ -121,8 +121,9 @@ def _check_deleted(placed: Placed, sink: Sink) -> None:
         explain_deleted(diagnostic, placed)
 
     if family != FAMILY_B and resolved.refers_to_deleted_array(placed, reserved_bytes):
-        reason = "Internal error: reference to deleted symbol"
-        sink.fatal("internal-error", explain=explain, reason=reason)
+        from pylink.phases.report_symbols import report_deleted
+
+        report_deleted(explain, sink)
 
 
 def _fold_constants(placed: Placed) -> None:

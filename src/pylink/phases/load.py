@@ -8,12 +8,15 @@ from __future__ import annotations
 from pylink._native import inputfiles
 from pylink.inputs.kinds import SYSTEM_LIBRARY
 from pylink.inputs.loaded import Loaded
-from pylink.inputs.sizes import HEADLESS_SIZE, encode_paths, measure_input
+from pylink.inputs.sizes import measure_input, measure_inputs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from pylink.diagnostics import Sink
     from pylink.inputs.unpacking import Shared
+    from pylink.options.model import Input
     from pylink.phases.init import Job
     from pylink.timing import CsvTiming
 
@@ -70,19 +73,15 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
 
     LinkError if an input cannot be read.
     """
-    names = [source.name for source in job.inputs]
-    paths = encode_paths(job.inputs)
-    data: list[bytes | None] = [None] * len(names)
-    # Look again: outputs such as the table of -time may have been created after the plan was made.
-    written = job.plan.existing_outputs(again=True)
-    sizes = inputfiles.measure(paths, HEADLESS_SIZE, list(written))
-    for number in [number for number, size in enumerate(sizes) if size < 0]:
-        data[number], size = measure_input(job.inputs[number], job.plan, sink)
-        if data[number] is not None:
-            paths[number] = None
+
+    def look(source: Input) -> tuple[bytes | None, int]:
+        data, size = measure_input(source, job.plan, sink)
         if size == 0:
-            sink.report("empty-file", file=names[number])
-        sizes[number] = size
+            sink.report("empty-file", file=source.name)
+        return data, size
+
+    names = [source.name for source in job.inputs]
+    paths, sizes, data = measure_inputs(job.inputs, job.plan, look)
     if sink.errors:
         sink.stop()
     job.steps.end_step("measure")
@@ -104,3 +103,8 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
         )
     job.steps.end_step("read_files", (times, extents))
     return names, arena, extents
+
+
+def refuse_change(name: str, sink: Sink) -> NoReturn:
+    """Refuse an input that was changed while it was mapped."""
+    sink.fatal("cannot-read-file", file=name, reason="it changed while it was linked")

@@ -6,6 +6,7 @@ from pylink._native import elfread, pools, resolve
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
 from pylink.diagnostics.stream import to_bytes
+from pylink.facts.releases import TRAIT_ONE_HYPHEN
 from pylink.facts.rownumbers import FileFlag, LinkMode
 from pylink.facts.target import CONSTANT_LIMIT, FAMILY_C
 from pylink.phases.kernels import rewrite_kernels
@@ -170,8 +171,7 @@ def _check_patches(merged: Merged, sink: Sink) -> None:
         return
     objects = merged.objects
     file = objects.names[objects.symbols[merged.entities[function].winner].file]
-    # nvlink 13.4 and later spell the option with one hyphen.
-    option = "-astoolspatch" if objects.release.toolkit >= 134 else "--astoolspatch"
+    option = "-astoolspatch" if objects.traits & TRAIT_ONE_HYPHEN else "--astoolspatch"
     sink.fatal("not-a-patch", symbol=entity_name(merged, function), file=file, option=option)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pylink._native import image as native_image
 from pylink._native import relocs
+from pylink.phases.load import refuse_change
 from pylink.tables import string
 
 TYPE_CHECKING = False
@@ -71,20 +72,19 @@ def _unmap_inputs(placed: Placed, sink: Sink) -> None:
     objects = placed.merged.objects
     changed = objects.job.mapped.end(keeps=bool(sink.diagnostics))
     if changed >= 0:
-        reason = "it changed while it was linked"
-        sink.fatal("cannot-read-file", file=objects.names[changed], reason=reason)
+        refuse_change(objects.names[changed], sink)
 
 
 def _report_deleted(placed: Placed, patches: Patches, row: int, sink: Sink) -> NoReturn:
-    """Refuse, in nvlink's words, a relocation whose symbol was deleted."""
+    """Refuse a relocation whose symbol was deleted."""
+    from pylink.phases.report_symbols import report_deleted
 
     def explain(diagnostic: Diagnostic) -> None:
         from pylink.locate.fields import explain_patch
 
         explain_patch(diagnostic, placed, patches, row)
 
-    reason = "Internal error: reference to deleted symbol"
-    sink.fatal("internal-error", explain=explain, reason=reason)
+    report_deleted(explain, sink)
 
 
 def _report_capsule(placed: Placed, row: int, sink: Sink) -> None:

@@ -12,6 +12,7 @@ from pylink.tables import entity_name, symbol_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import NoReturn
 
     from pylink._native.tables import Clashes
     from pylink.diagnostics import Diagnostic, Sink
@@ -130,6 +131,12 @@ def report_undefined(merged: Merged, sink: Sink) -> None:
             file=objects.names[objects.symbols[first].file],
             hints=hints.get(entity, ()),
         )
+
+
+def report_deleted(explain: Callable[[Diagnostic], None], sink: Sink) -> NoReturn:
+    """Refuse, in nvlink's words, a reference to a symbol that was deleted."""
+    reason = "Internal error: reference to deleted symbol"
+    sink.fatal("internal-error", explain=explain, reason=reason)
 
 
 def _reference_hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnostic]]:

@@ -20,9 +20,10 @@ from pylink._native.recycling import RecycledPages
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.facts.target import Target
-from pylink.inputs.sizes import HEADLESS_SIZE, encode_paths, measure_input
+from pylink.inputs.sizes import HEADLESS_SIZE, encode_paths, measure_input, measure_inputs
 from pylink.inputs.sources import SourceBatch
 from pylink.options.plan import OutputPlan
+from pylink.phases.load import refuse_change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,8 +142,7 @@ class SharedInputs:
     def refuse_changes(self, sink: Sink) -> None:
         """Raise LinkError, with a diagnostic, if an input was changed while it was mapped."""
         if self._changed_name is not None:
-            reason = "it changed while it was linked"
-            sink.fatal("cannot-read-file", file=self._changed_name, reason=reason)
+            refuse_change(self._changed_name, sink)
 
     def add(self, inputs: Sequence[Input], plan: OutputPlan, sink: Sink) -> None:
         """Read the inputs that were not read before, into one batch.
@@ -155,12 +155,9 @@ class SharedInputs:
                 key: source for key, source in new_inputs.items() if key not in self._places
             }
         sources = list(new_inputs.values())
-        paths, data = encode_paths(sources), [source.data for source in sources]
-        sizes = inputfiles.measure(paths, HEADLESS_SIZE, list(plan.existing_outputs(again=True)))
-        for number in [number for number, size in enumerate(sizes) if size < 0]:
-            data[number], sizes[number] = _measure(sources[number], plan, sink)
-            if data[number] is not None:
-                paths[number] = None
+        paths, sizes, data = measure_inputs(
+            sources, plan, lambda source: _measure(source, plan, sink)
+        )
         rows = list(zip(new_inputs, paths, sizes, data, strict=True))
         if 0 in sizes:
             rows = [row for row in rows if row[2] > 0]

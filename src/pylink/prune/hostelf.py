@@ -8,7 +8,6 @@ from itertools import pairwise
 
 from pylink.facts.elf import (
     ET_REL,
-    SHN_XINDEX,
     SHT_DYNSYM,
     SHT_NOBITS,
     SHT_NULL,
@@ -19,7 +18,7 @@ from pylink.facts.elf import (
 )
 from pylink.facts.headers import FileHeader, SectionHeader
 from pylink.facts.records import EHDR, REL_INFO, RELA_INFO, SHDR, SYM
-from pylink.inspect.embedded import ELF_MARK
+from pylink.inspect.embedded import InMemory, NoSections, read_section_headers, section_name
 from pylink.prune.errors import NotPruned
 
 TYPE_CHECKING = False
@@ -72,28 +71,13 @@ class HostElf:
 
     def __init__(self, data: bytes, name: str) -> None:
         self.data, self.name = data, name
-        if len(data) < EHDR.size or not data.startswith(ELF_MARK):
-            raise NotPruned(f"{name}: it is not a 64-bit little-endian ELF file")
+        try:
+            headers, names = read_section_headers(InMemory(data), len(data))
+        except NoSections as error:
+            raise NotPruned(f"{name}: {error}") from error
         self.header = FileHeader._make(EHDR.unpack_from(data))
-        shoff = self.header.shoff
-        if self.header.shentsize != SHDR.size or shoff > len(data) - SHDR.size:
-            raise NotPruned(f"{name}: it has no section headers")
-        # If e_shnum or e_shstrndx is too small for the number, the first section header has it.
-        first = SectionHeader._make(SHDR.unpack_from(data, shoff))
-        count = self.header.shnum or first.size
-        shstrndx = first.link if self.header.shstrndx == SHN_XINDEX else self.header.shstrndx
-        if count > (len(data) - shoff) // SHDR.size or shstrndx >= count:
-            raise NotPruned(f"{name}: its section headers run past the file")
-        headers = [
-            SectionHeader._make(SHDR.unpack_from(data, shoff + SHDR.size * n)) for n in range(count)
-        ]
-        names = headers[shstrndx]
-        strings = data[names.offset : names.offset + names.size]
         self.sections = [
-            HostSection(
-                strings[header.name : strings.find(b"\0", header.name)] if header.name else b"",
-                header,
-            )
+            HostSection(section_name(names, header[0]), SectionHeader._make(header))
             for header in headers
         ]
         if any(section.offset + section.stored > len(data) for section in self.sections):
