@@ -37,8 +37,8 @@ NUMBER_SIZE = 2  # bytes of the section number at the start of a capsule
 class FamilyRow:
     """Number and bytes of the sections of one family, such as all sections `.debug_line`.
 
-    Fields without a prefix count all sections, `folded_` those of objects that fold, and `single_`
-    those that would fold if each section folded on its own.
+    Fields without a prefix count all sections. Those with `folded` count sections of objects that
+    fold, and those with `single` sections that would fold if each folded on its own.
     """
 
     sections: int = 0
