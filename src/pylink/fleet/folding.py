@@ -20,7 +20,7 @@ from pylink import __version__
 from pylink.dedup.analysis import analyze, blocker_of
 from pylink.dedup.saving import ErrorCollector, read_inputs, saved_bytes
 from pylink.diagnostics.stream import printable
-from pylink.facts.outcomes import Comparison
+from pylink.facts.outcomes import FoldOutcome
 from pylink.files.atomic import write_whole
 from pylink.fleet.walk import Stamp
 from pylink.options.model import Input
@@ -167,7 +167,7 @@ def _fold_target(task: Task) -> dict[str, Any]:
     sizes: Counter[tuple[int, str]] = Counter()
     for candidate in analysis.candidates:
         verdict = candidate.verdict
-        if verdict is not None and verdict.reason_row != Comparison.ACCEPTED:
+        if verdict is not None and verdict.reason_row != FoldOutcome.ACCEPTED:
             counts[verdict.code, blocker_of(verdict)] += 1
             sizes[verdict.code, blocker_of(verdict)] += candidate.item.size
     return {
