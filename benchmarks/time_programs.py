@@ -33,7 +33,7 @@ from helpers.containers import differences
 from helpers.hostlink import contents
 from program_sources import (
     CUBIN,
-    FLAVOURS,
+    FLAVORS,
     IR,
     Program,
     commit_of,
@@ -67,7 +67,7 @@ class Inputs:
 
     name: str
     arch: str
-    flavour: str
+    flavor: str
     objects: list[Path]
     archives: list[Path] = field(default_factory=list)
     library_options: list[str] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Inputs:
 
     @property
     def title(self) -> str:
-        ways = "" if self.flavour in ("host", "plain") else f", {self.flavour}"
+        ways = "" if self.flavor in ("host", "plain") else f", {self.flavor}"
         return f"{self.name}{ways}"
 
     @property
@@ -97,23 +97,23 @@ def prepare(
     program: Program,
     places: dict[str, Path],
     arch: str,
-    flavour: str,
+    flavor: str,
     cache: Path,
     *,
     library_paths: Sequence[str],
 ) -> tuple[Inputs | None, list[str]]:
     """Compile a program; returns what to link, and a line for each source that fails."""
-    chosen = FLAVOURS[flavour]
+    chosen = FLAVORS[flavor]
     objects, failures = compile_all(replace(program, members=()), places, chosen, arch, cache)
     if not objects:
         return None, failures
-    folder = cache / "timed" / f"{program.name.replace(' ', '-')}-{arch}-{flavour}"
+    folder = cache / "timed" / f"{program.name.replace(' ', '-')}-{arch}-{flavor}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     runtime = oracle.device_runtime()
     options = [f"-L{runtime}", *library_paths]
     options += [f"-l{name}" for name in (*program.libraries, "cudadevrt")]
-    inputs = Inputs(program.name, arch, flavour, objects, [], options, len(program.libraries) + 1)
+    inputs = Inputs(program.name, arch, flavor, objects, [], options, len(program.libraries) + 1)
     if program.members:
         as_sources = replace(program, sources=program.members, members=())
         members, more = compile_all(as_sources, places, chosen, arch, cache)
@@ -157,12 +157,12 @@ def is_relocatable(path: Path) -> bool:
 
 def link_command(inputs: Inputs, output: Path) -> list[str]:
     """Return the command line of nvlink for a link, as nvcc writes it."""
-    flavour = FLAVOURS[inputs.flavour]
+    flavor = FLAVORS[inputs.flavor]
     names = [str(path) for path in (*inputs.objects, *inputs.archives)]
     return [
         oracle.toolchain().tool("nvlink"),
         f"-arch=sm_{inputs.arch}",
-        *flavour.link_options,
+        *flavor.link_options,
         *names,
         *inputs.library_options,
         "-o",
@@ -269,14 +269,14 @@ FOR_PROGRAMS = (
     "checkouts",
     "table",
     "only",
-    "flavours",
+    "flavors",
     "include",
     "library_path",
     "step",
     "compile",
 )
 FOR_TIMES = ("step", "rounds", "csv")
-DEFAULT_FLAVOUR, ROUNDS = "host", 15
+DEFAULT_FLAVOR, ROUNDS = "host", 15
 TABLE = Path(__file__).with_suffix(".json")
 
 
@@ -291,9 +291,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--release", default=oracle.DEFAULT, help="of the tools, such as 13.5")
     options.add_argument("--cache", type=Path, default=oracle.cache_root() / "programs")
     options.add_argument("--archs", default="90a", help="for rows that name none")
-    options.add_argument(
-        "--flavours", help=f"of {', '.join(FLAVOURS)} (default: {DEFAULT_FLAVOUR})"
-    )
+    options.add_argument("--flavors", help=f"of {', '.join(FLAVORS)} (default: {DEFAULT_FLAVOR})")
     options.add_argument("--include", type=Path, action="append", default=[])
     options.add_argument("--library-path", type=Path, action="append", default=[])
     options.add_argument("--only", help="parts of program names, with commas")
@@ -343,7 +341,7 @@ class Report:
         if self._csv:
             self._csv.mkdir(parents=True, exist_ok=True)
             (self._csv / f"{label.replace(' ', '-')}.csv").write_text(to_csv(results))
-        if self._with_step and FLAVOURS[inputs.flavour].kind not in (CUBIN, IR):
+        if self._with_step and FLAVORS[inputs.flavor].kind not in (CUBIN, IR):
             pairs, different = measure_step(inputs, self._rounds, folder)
             self.steps.append(step_row(inputs, pairs, differs=bool(different)))
             print(" | ".join(self.steps[-1]), file=sys.stderr)
@@ -377,9 +375,9 @@ def programs(arguments: argparse.Namespace) -> Iterator[Inputs]:
             continue
         print(f"{program.name}: commit {commit_of(program.repository, checkouts)}")
         archs = program.archs or arguments.archs.split(",")
-        for arch, flavour in product(archs, (arguments.flavours or DEFAULT_FLAVOUR).split(",")):
+        for arch, flavor in product(archs, (arguments.flavors or DEFAULT_FLAVOR).split(",")):
             inputs, failures = prepare(
-                program, places, arch, flavour, cache, library_paths=library_paths
+                program, places, arch, flavor, cache, library_paths=library_paths
             )
             for text in failures:
                 print(f"not compiled: {program.name} sm_{arch}: {text}", file=sys.stderr)
@@ -410,11 +408,11 @@ def check(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> No
         names = [name for name in FOR_TIMES if getattr(arguments, name) not in (None, False)]
         if names:
             options.error(f"--{names[0]} is for measurements, and --compile measures nothing")
-    flavours = (arguments.flavours or DEFAULT_FLAVOUR).split(",")
-    if unknown := [name for name in flavours if name not in FLAVOURS]:
-        options.error(f"--flavours: no {unknown[0]!r} among {', '.join(FLAVOURS)}")
-    if arguments.step and all(FLAVOURS[name].kind in (CUBIN, IR) for name in flavours):
-        options.error(f"--step needs host objects: no --flavours {','.join(flavours)}")
+    flavors = (arguments.flavors or DEFAULT_FLAVOR).split(",")
+    if unknown := [name for name in flavors if name not in FLAVORS]:
+        options.error(f"--flavors: no {unknown[0]!r} among {', '.join(FLAVORS)}")
+    if arguments.step and all(FLAVORS[name].kind in (CUBIN, IR) for name in flavors):
+        options.error(f"--step needs host objects: no --flavors {','.join(flavors)}")
     if arguments.rounds is not None and arguments.rounds < 1:
         options.error("--rounds: at least 1")
 

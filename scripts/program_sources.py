@@ -22,7 +22,7 @@ IR = ("-dc", "-dlto")  # LTO-IR
 
 
 @dataclass(frozen=True)
-class Flavour:
+class Flavor:
     """A way to compile the sources of a program, with `options` and a `kind` of object.
 
     `link_options` are for all links of these objects.
@@ -39,14 +39,14 @@ class Flavour:
 
 
 # Ways to compile a program.
-FLAVOURS = {
-    "plain": Flavour(),
-    "lineinfo": Flavour(("-lineinfo",)),
-    "debug": Flavour(("-G",)),
-    "unoptimized": Flavour(("-Xptxas", "-O0")),
-    "host": Flavour((), OBJECT, ("-m64", "-cpu-arch=X86_64")),
-    "host-used": Flavour((), OBJECT, ("-m64", "-cpu-arch=X86_64", "-use-host-info")),
-    "lto": Flavour((), IR, ("-lto", "-nvvmpath=nvvm"), is_linked_once=True),
+FLAVORS = {
+    "plain": Flavor(),
+    "lineinfo": Flavor(("-lineinfo",)),
+    "debug": Flavor(("-G",)),
+    "unoptimized": Flavor(("-Xptxas", "-O0")),
+    "host": Flavor((), OBJECT, ("-m64", "-cpu-arch=X86_64")),
+    "host-used": Flavor((), OBJECT, ("-m64", "-cpu-arch=X86_64", "-use-host-info")),
+    "lto": Flavor((), IR, ("-lto", "-nvvmpath=nvvm"), is_linked_once=True),
 }
 COMPILE_LIMIT = 600  # seconds that one compilation may take
 
@@ -225,15 +225,15 @@ def _digest(texts: Sequence[str]) -> str:
 
 
 def compile_one(
-    source: Path, flavour: Flavour, options: Sequence[str], cache: Path, state: str = ""
+    source: Path, flavor: Flavor, options: Sequence[str], cache: Path, state: str = ""
 ) -> Path:
     """Compile a source unless the cache has its object; CompileError if it does not compile.
 
     `state` identifies the versions of the headers: an object of another state is not used.
     """
     contents = hashlib.sha256(source.read_bytes()).hexdigest()
-    key = _digest([oracle.version(), str(source), contents, state, *flavour.kind, *options])
-    target = cache / "cubins" / key[:2] / f"{key}{flavour.suffix}"
+    key = _digest([oracle.version(), str(source), contents, state, *flavor.kind, *options])
+    target = cache / "cubins" / key[:2] / f"{key}{flavor.suffix}"
     failed = target.with_suffix(".failed")
     if failed.is_file():
         raise CompileError(failed.read_text())
@@ -241,7 +241,7 @@ def compile_one(
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     nvcc = oracle.toolchain().tool("nvcc")
-    argv = [nvcc, *flavour.kind, "-w", *options]
+    argv = [nvcc, *flavor.kind, "-w", *options]
     argv += [str(source), "-o", str(target.with_suffix(".part"))]
     try:
         done = subprocess.run(
@@ -268,21 +268,21 @@ class CompileError(Exception):
 
 
 def compile_all(
-    program: Program, places: dict[str, Path], flavour: Flavour, arch: str, cache: Path
+    program: Program, places: dict[str, Path], flavor: Flavor, arch: str, cache: Path
 ) -> tuple[list[Path], list[str]]:
     """Return the objects of a program's sources, and a line for each source that does not compile.
 
     `places` are the directories that stand for {repo}, {made} and {NAME} in options.
     """
     sources = [path for globs in (program.sources, program.members) for path in find(globs, places)]
-    options = [f"-arch=sm_{arch}", *program.options, *flavour.options]
+    options = [f"-arch=sm_{arch}", *program.options, *flavor.options]
     options = [fill_in(option, places) for option in options]
     # The folder `made` has its state in its name, which options with {made} contain.
     states = [str(state_of(path)) for name, path in sorted(places.items()) if name != "made"]
     cubins, failures = [], []
     for source in sources[: program.limit]:
         try:
-            cubins.append(compile_one(source, flavour, options, cache, " ".join(states)))
+            cubins.append(compile_one(source, flavor, options, cache, " ".join(states)))
         except CompileError as error:
             lines = str(error).strip().splitlines() or ["nvcc failed without a word"]
             reason = next((line for line in lines if "error" in line), lines[-1])

@@ -34,7 +34,7 @@ from helpers.lto_sources import write_nvvm
 from helpers.words import without_notes
 from program_sources import (
     CUBIN,
-    FLAVOURS,
+    FLAVORS,
     IR,
     Program,
     compile_all,
@@ -189,7 +189,7 @@ LINKS: dict[str, tuple[tuple[str, ...], Prepare]] = {
 def link_program(
     program: Program,
     arch: str,
-    flavour_name: str,
+    flavor_name: str,
     cubins: Sequence[Path],
     names: Iterable[str],
     folder: Path,
@@ -199,11 +199,11 @@ def link_program(
     """Do the links `names` of a compiled program in `folder`, which stays if a link differs."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    flavour = FLAVOURS[flavour_name]
-    inputs = [f"m{number}{flavour.suffix}" for number in range(len(cubins))]
+    flavor = FLAVORS[flavor_name]
+    inputs = [f"m{number}{flavor.suffix}" for number in range(len(cubins))]
     for name, cubin in zip(inputs, cubins, strict=True):
         shutil.copy(cubin, folder / name)
-    if flavour.kind == IR:
+    if flavor.kind == IR:
         write_nvvm(folder)
     library = [f"-L{oracle.device_runtime()}", *library_paths]
     library += [f"-l{name}" for name in (*program.libraries, "cudadevrt")]
@@ -211,18 +211,18 @@ def link_program(
     for name in names:
         options, prepare = LINKS[name]
         is_staged = "-r" in options or prepare in (link_relocatable, link_half_relocatable)
-        if (flavour.is_linked_once and is_staged) or (name == "register" and flavour.kind == CUBIN):
+        if (flavor.is_linked_once and is_staged) or (name == "register" and flavor.kind == CUBIN):
             continue
         prepared = prepare(inputs, folder, arch)
         if prepared is None:
             continue
-        if name == "newer" and (arch not in NEWER or flavour.is_linked_once):
+        if name == "newer" and (arch not in NEWER or flavor.is_linked_once):
             continue
         target = NEWER[arch] if name == "newer" else arch
-        link_options = [f"-arch=sm_{target}", *flavour.link_options, *options, *prepared]
+        link_options = [f"-arch=sm_{target}", *flavor.link_options, *options, *prepared]
         if "-r" not in options:
             link_options += library
-        label = name if flavour_name == "plain" else f"{name}, {flavour_name}"
+        label = name if flavor_name == "plain" else f"{name}, {flavor_name}"
         try:
             verdict, details = compare_link(link_options, folder)
         except subprocess.TimeoutExpired:
@@ -268,7 +268,7 @@ def main() -> int:
     parser.add_argument("--archs", default="80,90a,100", help="for rows that name none")
     parser.add_argument("--release", default=oracle.DEFAULT, help="of the tools, such as 13.5")
     parser.add_argument(
-        "--flavours", default="plain,lineinfo,debug", help=f"of {', '.join(FLAVOURS)}"
+        "--flavors", default="plain,lineinfo,debug", help=f"of {', '.join(FLAVORS)}"
     )
     parser.add_argument(
         "--include", type=Path, action="append", default=[], help="headers of CUDA's libraries"
@@ -299,22 +299,22 @@ def main() -> int:
             skipped.append(f"{program.name}: no {places} in {arguments.checkouts}")
             continue
         jobs += [
-            (program, places, arch, flavour)
+            (program, places, arch, flavor)
             for arch in program.archs or arguments.archs.split(",")
-            for flavour in arguments.flavours.split(",")
+            for flavor in arguments.flavors.split(",")
         ]
 
     def work(job: tuple[Program, dict[str, Path], str, str]) -> list[Outcome]:
-        """Compile and link one program for an architecture and flavour; returns the outcomes."""
-        program, places, arch, flavour = job
-        cubins, failures = compile_all(program, places, FLAVOURS[flavour], arch, cache)
-        skipped.extend(f"{program.name} sm_{arch} {flavour}: {text}" for text in failures)
+        """Compile and link one program for an architecture and flavor; returns the outcomes."""
+        program, places, arch, flavor = job
+        cubins, failures = compile_all(program, places, FLAVORS[flavor], arch, cache)
+        skipped.extend(f"{program.name} sm_{arch} {flavor}: {text}" for text in failures)
         if not cubins:
             return []
-        folder = cache / "links" / f"{program.name}-{arch}-{flavour}-{arguments.release}"
+        folder = cache / "links" / f"{program.name}-{arch}-{flavor}-{arguments.release}"
         links = arguments.links.split(",")
         return link_program(
-            program, arch, flavour, cubins, links, folder, library_paths=library_paths
+            program, arch, flavor, cubins, links, folder, library_paths=library_paths
         )
 
     with oracle.release(arguments.release), ThreadPoolExecutor(arguments.jobs) as pool:

@@ -262,7 +262,7 @@ class ExternUseRow:
     kernel: int  # number of a kernel
     tie: int  # device function that uses the array (-g: the array); -1: own code
     align: int  # alignment of the array in bytes, 0 if unknown
-    flags: int  # LATE
+    flags: int  # ARRAYS_ONLY
 
 
 class KernelRow:

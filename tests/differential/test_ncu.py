@@ -25,7 +25,7 @@ from pylink.report.model import (
     SourceFile,
     SourceFiles,
 )
-from pylink.report.source.loaded import load
+from pylink.report.source.loaded import load_with_addresses
 
 pytestmark = ncu.needs_ncu
 
@@ -169,7 +169,7 @@ def test_source_page_goes_down_to_the_lines(tmp_path: Path) -> None:
     text = "__global__ void k(int *p) {\n  p[threadIdx.x] = 7;\n  p[1] += 3;\n}\n"
     cubin = oracle.link([oracle.compile(text, "86", ["-lineinfo"])], "86").image
     assert cubin is not None
-    code = load(cubin)
+    code = load_with_addresses(cubin)
     ((function, start),) = code.addresses.items()
     report = Report(Process(1, "host", "pylink"))
     action = Action("k", "k", function, source=report.add_source(code.source))

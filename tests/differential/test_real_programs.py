@@ -63,7 +63,7 @@ def test_report(repositories: Path, bare: bool) -> None:
         subprocess.run(["git", "clone", "-q", "--bare", checkout, target], check=True)
         shutil.rmtree(checkout)
     tmp_path = repositories.parent
-    done = run(tmp_path, "--flavours", "plain,lineinfo", "--json", "outcomes.json")
+    done = run(tmp_path, "--flavors", "plain,lineinfo", "--json", "outcomes.json")
     assert done.returncode == 0, done.stdout + done.stderr
     last = done.stdout.splitlines()[-1]
     counts = "16 equal, 0 differs, 0 refused, 0 messages"
@@ -76,14 +76,14 @@ def test_report(repositories: Path, bare: bool) -> None:
 
 
 def test_objects_with_host_code_and_what_they_register(repositories: Path) -> None:
-    done = run(repositories.parent, "--flavours", "host", "--links", "exec,register,archive,relink")
+    done = run(repositories.parent, "--flavors", "host", "--links", "exec,register,archive,relink")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 programs, 4 links: 4 equal" in done.stdout
 
 
 def test_link_time_optimization_is_one_stage(repositories: Path) -> None:
     pytest.importorskip("cuda.bindings", reason="needs nvJitLink: pip install '.[cuda]'")
-    done = run(repositories.parent, "--flavours", "lto", "--links", "exec,verbose,r,relink")
+    done = run(repositories.parent, "--flavors", "lto", "--links", "exec,verbose,r,relink")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 programs, 2 links: 2 equal" in done.stdout
 
@@ -115,7 +115,7 @@ def test_files_that_the_build_writes_and_archives(repositories: Path) -> None:
     row["prepare"] = f"test -f {{repo}}/src/a.cu; echo '{text}' > made.cu"
     (repositories.parent / "table.json").write_text(json.dumps([row]))
     words = ["--library-path", str(library.parent)]
-    done = run(repositories.parent, "--flavours", "host", "--links", "exec,archive", *words)
+    done = run(repositories.parent, "--flavors", "host", "--links", "exec,archive", *words)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 programs, 2 links: 2 equal" in done.stdout
     argv = [sys.executable, str(ROOT / "benchmarks/time_programs.py"), "--table", "table.json"]

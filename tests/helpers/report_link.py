@@ -30,7 +30,7 @@ from pylink.report.model import (
     Table,
     VersionInfo,
 )
-from pylink.report.source.loaded import load
+from pylink.report.source.loaded import load_with_addresses
 
 CUBIN = Path(__file__).parent.parent / "golden" / "86" / "guard" / "exec.nvlink.cubin"
 PHASES = ("read", "merge", "layout", "relocate", "write")
@@ -95,7 +95,7 @@ def link_report() -> Report:
             profiler_cmdline="pylink --profile link.ncu-rep",
         ),
     )
-    loaded = load(CUBIN.read_bytes())
+    loaded = load_with_addresses(CUBIN.read_bytes())
     reference = report.add_source(loaded.source)
     for number, phase in enumerate(PHASES):
         action = Action(phase, f"{phase}(a.cubin)", phase, thread_id=THREAD, kernel_id=number)

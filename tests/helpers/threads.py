@@ -14,9 +14,9 @@ THREADS = (1, 2, 3, 8)
 @contextmanager
 def threads(count: int) -> Iterator[None]:
     """Yield a context in which links of this thread use `count` threads."""
-    worth, before = cores.set_worth(0), cores.use_threads(count)
+    bytes_per_thread, before = cores.set_bytes_per_thread(0), cores.use_threads(count)
     try:
         yield
     finally:
-        cores.set_worth(worth)
+        cores.set_bytes_per_thread(bytes_per_thread)
         cores.use_threads(before)

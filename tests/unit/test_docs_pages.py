@@ -83,7 +83,7 @@ OTHERS = {
     *("--import", "--print-summary", "--parser", "--count-by", "--args", "--group-by", "--build"),
     *("--compile-only", "--generate-line-info", "--dont-merge-basicblocks", "--return-at-end"),
     # Of scripts/real_programs.py and benchmarks/time_programs.py.
-    *("--cache", "--checkouts", "--flavours", "--include", "--links", "--only", "--release"),
+    *("--cache", "--checkouts", "--flavors", "--include", "--links", "--only", "--release"),
     *("--binary", "--step", "--table"),
     "--counts",  # of benchmarks/compare_commits.py
     *("--disable-optimizer-constants", "--compile-as-tools-patch"),  # of ptxas

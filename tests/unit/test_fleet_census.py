@@ -159,24 +159,24 @@ def gone_of(learnt: Sequence[tuple[Key, tuple[int, ...], bool]]) -> bytes:
 def set_base(census: Census, known: dict[Key, tuple[int, ...]]) -> None:
     """Have a census begin with these files, as they lie in a file."""
     files = files_of([*known.items()])
-    slots = build_slots(files.roots, files.ends, files.text)
-    parts = (files.ends, files.stamps, files.roots, slots, files.text)
+    slots = build_slots(files.root_numbers, files.ends, files.text)
+    parts = (files.ends, files.stamps, files.root_numbers, slots, files.text)
     places = itertools.accumulate(map(len, parts), initial=8)
-    census.set_base(files.names, bytes(8) + b"".join(parts) + b"more", places)
+    census.set_base(files.root_names, bytes(8) + b"".join(parts) + b"more", places)
 
 
 @pytest.mark.parametrize("name", ["more", "names", "number", "end", "cells", "twice", "short"])
 def test_rows_that_do_not_fit_are_refused(name: str) -> None:
     files = files_of([((b"/r", b"x"), (1, 2, 3, 4))])
-    slots = build_slots(files.roots, files.ends, files.text)
+    slots = build_slots(files.root_numbers, files.ends, files.text)
     changed = {
-        "names": files._replace(names=[b"/r", b"/r"]),
-        "number": files._replace(roots=b"\1\0\0\0"),
+        "names": files._replace(root_names=[b"/r", b"/r"]),
+        "number": files._replace(root_numbers=b"\1\0\0\0"),
         "end": files._replace(ends=struct.pack("<2q", 0, 2)),
     }.get(name, files)
     if name == "cells":
         slots = slots[:-4]
-    parts = [changed.ends, changed.stamps, changed.roots, slots, changed.text]
+    parts = [changed.ends, changed.stamps, changed.root_numbers, slots, changed.text]
     places = [*itertools.accumulate(map(len, parts), initial=0)]
     data = b"".join(parts)
     if name == "more":
@@ -187,15 +187,15 @@ def test_rows_that_do_not_fit_are_refused(name: str) -> None:
     if name == "twice":
         found.add_rows(*files, b"\0")
     with pytest.raises((ValueError, IndexError)):
-        found.set_base(changed.names, data, places)
+        found.set_base(changed.root_names, data, places)
     # A table that leads nowhere, or round and round, finds nothing.
     for cell in (-1, 0, 7, -7):
         found = Census()
         wrong = struct.pack("<i", cell) * (len(slots) // 4)
-        good = (files.ends, files.stamps, files.roots, wrong, files.text)
+        good = (files.ends, files.stamps, files.root_numbers, wrong, files.text)
         places = [*itertools.accumulate(map(len, good), initial=0)]
         if name != "cells":
-            found.set_base(files.names, b"".join(good), places)
+            found.set_base(files.root_names, b"".join(good), places)
             found.add_rows(*files_of([((b"/r", b"other"), (1, 2, 3, 4))]), b"\0")
             assert found.count() == 2
 

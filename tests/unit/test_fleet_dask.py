@@ -107,7 +107,7 @@ def test_a_lost_worker_loses_nothing(
 ) -> None:
     monkeypatch.setattr(parts, "PART_FILES", 5)
     alone = made(tmp_path / "alone", tree, Local())
-    monkeypatch.setattr(updates, "make", made_unless_lost)
+    monkeypatch.setattr(updates, "make_part_fragment", made_unless_lost)
     marks = lost_marks(bytes(tree))
     marks.mkdir()
     for number in lost:

@@ -184,8 +184,10 @@ def test_only_targets_with_ties_are_read(
     index = made(tree)
     database = Database()
     database.add(index)
-    tied = {task.target: task.tied for task in find_tasks(database)}
-    assert tied == {name: name not in ("alone", "different") for name in targets if name != "older"}
+    may_fold = {task.target: task.may_fold for task in find_tasks(database)}
+    assert may_fold == {
+        name: name not in ("alone", "different") for name in targets if name != "older"
+    }
     first = ask(index, "saving", capfd)
     read: list[str] = []
     fold_target = folding.fold_target

@@ -28,7 +28,7 @@ from pylink.command.cli import main
 from pylink.fleet import compaction, fragment, parts, state, updates, walk
 from pylink.fleet.columns import MOST_RUNS, SECTIONS
 from pylink.fleet.database import Database
-from pylink.fleet.digests import add_digests, hasher, list_hashed
+from pylink.fleet.digests import add_digests, find_hasher, list_hashed
 from pylink.fleet.engine import Local
 from pylink.fleet.fragment import OBJECT_SIZE, FragmentRows
 from pylink.fleet.index import BrokenIndex, Index
@@ -92,7 +92,7 @@ def test_sections_are_those_of_a_plain_reading() -> None:
     # Plain and Mercury sections share bytes.
     cubins.append((GOLDEN / "100" / "calls" / "exec.nvlink.cubin").read_bytes())
     arena, extents = arena_of(cubins)
-    assert hasher()  # else the fast way is not what is tested
+    assert find_hasher()  # else the fast way is not what is tested
     native = list_hashed(arena, extents, 1 << 40)
     assert add_digests(arena, extents, 1 << 40, native) == native
     table = table_of(native)

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from pylink._native.columnpages import join_words, number_pages, text_pages
 from pylink.fleet import parquet
-from pylink.fleet.parquet import Numbers, Table, Texts, integers, pack_table, texts, words
+from pylink.fleet.parquet import (
+    Numbers,
+    Table,
+    Texts,
+    make_integer_column,
+    make_text_column,
+    make_word_column,
+    pack_table,
+)
 from pylink.fleet.walk import ends_of
 
 pa = pytest.importorskip("pyarrow")
@@ -70,11 +78,14 @@ def test_any_table_is_read_as_it_was_written(
     names = [f"\u00e4{n}" * source.randrange(4) for n in range(values)]
     picked = [None if pick == 0 else names[pick] for pick in picks()]
     columns |= {"words": "words", "string": "string", "binary": "binary", "bool_": "bool_"}
-    table["words"], expected["words"] = words(picked), [*picked]
+    table["words"], expected["words"] = make_word_column(picked), [*picked]
     strings = [names[pick] for pick in picks()]
-    table["string"], expected["string"] = texts([string.encode() for string in strings]), [*strings]
+    table["string"], expected["string"] = (
+        make_text_column([string.encode() for string in strings]),
+        [*strings],
+    )
     blobs = [source.randbytes(pick) for pick in picks()]
-    table["binary"], expected["binary"] = texts(blobs), [*blobs]
+    table["binary"], expected["binary"] = make_text_column(blobs), [*blobs]
     flags = [pick % 2 == 0 for pick in picks()]
     table["bool_"], expected["bool_"] = Numbers(bytes(flags)), [*flags]
     with pytest.MonkeyPatch.context() as patch:
@@ -85,12 +96,15 @@ def test_any_table_is_read_as_it_was_written(
 @pytest.mark.parametrize("distinct", [1, 2, 3, 255, 256, 257, 1 << 15, (1 << 16) + 1, 100_000])
 def test_dictionaries_of_any_size_are_read(tmp_path: Path, distinct: int) -> None:
     values = [number * 7919 for number in range(distinct)] * 2 + [0] * 50
-    table: Table = {"n": integers("int64", values), "w": words([*map(str, values)])}
+    table: Table = {
+        "n": make_integer_column("int64", values),
+        "w": make_word_column([*map(str, values)]),
+    }
     data = pack_table({"n": "int64", "w": "words"}, table)
     assert read(data, tmp_path) == {"n": values, "w": [*map(str, values)]}
     assert number_pages(table["n"][0], 8)[1] == distinct
     # Where most values differ a dictionary is not a gain.
-    other = integers("int64", range(2 * distinct + 100))
+    other = make_integer_column("int64", range(2 * distinct + 100))
     assert number_pages(other.values, 8)[0] is None
     assert read(pack_table({"n": "int64"}, {"n": other}), tmp_path)["n"] == [
         *range(2 * distinct + 100)
@@ -105,7 +119,7 @@ def test_columns_of_a_table_have_one_length() -> None:
 def test_a_page_that_readers_cannot_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "MOST_BYTES", 100)
     with pytest.raises(OverflowError, match="more than 2 GiB"):
-        pack_table({"a": "binary"}, {"a": texts([bytes(100)])})
+        pack_table({"a": "binary"}, {"a": make_text_column([bytes(100)])})
 
 
 def test_dictionaries_are_joined_in_order_of_mention() -> None:

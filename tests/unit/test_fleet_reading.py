@@ -21,7 +21,7 @@ from helpers.privileges import ordinary_user
 import pylink
 from pylink._native.cubinfiles import read_cubins
 from pylink.fleet import fragment
-from pylink.fleet.digests import hasher, list_hashed
+from pylink.fleet.digests import find_hasher, list_hashed
 from pylink.fleet.fragment import NATIVE_KINDS, make_fragment
 from pylink.fleet.parts import LARGE_FILE, Part
 from pylink.fleet.walk import Files, Stamp, TreeFile
@@ -36,7 +36,7 @@ def found(path: Path) -> TreeFile:
 
 
 def kinds_of(*files: TreeFile) -> list[int]:
-    return list(read_cubins(Files.of(files), LARGE_FILE, 0, hasher())[0])
+    return list(read_cubins(Files.of(files), LARGE_FILE, 0, find_hasher())[0])
 
 
 def written(folder: Path, *contents: bytes) -> list[TreeFile]:
@@ -67,7 +67,7 @@ def damaged_cubins() -> list[bytes]:
 def test_files_are_listed_as_an_arena_is(tmp_path: Path) -> None:
     cubins = damaged_cubins()
     files = written(tmp_path, *cubins)
-    told, columns = read_cubins(Files.of(files), LARGE_FILE, 1 << 50, hasher())
+    told, columns = read_cubins(Files.of(files), LARGE_FILE, 1 << 50, find_hasher())
     # Even in these bytes the machine stays; who is cut off before the header ends is not a cubin.
     assert list(told) == [CUBIN] * len(cubins)
     extents, at = b"", 0
@@ -148,8 +148,8 @@ def test_a_fragment_is_the_same_without_the_function_of_xxhash(
     planted = plant(tmp_path / "tree")
     files = [found(path) for path in sorted(planted.root.rglob("*")) if path.is_file()]
     tables = []
-    for address in (hasher(), 0):
-        monkeypatch.setattr(fragment, "hasher", lambda: address)  # noqa: B023 -- called in this round
+    for address in (find_hasher(), 0):
+        monkeypatch.setattr(fragment, "find_hasher", lambda: address)  # noqa: B023 -- called in this round
         made = make_fragment(Part(3, 4, Files.of(files))).tables
         names = [("objects", "file"), ("objects", "member"), ("sections", "digest")]
         tables.append([made["files"], *(sorted(rows_of(made[t], c), key=repr) for t, c in names)])
@@ -164,9 +164,9 @@ def test_columns_of_files_go_together() -> None:
         (files._replace(stamps=b""), ValueError),
         (files._replace(stamps=bytes(33)), ValueError),
         (files._replace(ends=bytes(8)), ValueError),
-        (files._replace(roots=bytes(3)), ValueError),
-        (files._replace(names=[]), IndexError),
-        (files._replace(roots=b"\xff" * 4), IndexError),
+        (files._replace(root_numbers=bytes(3)), ValueError),
+        (files._replace(root_names=[]), IndexError),
+        (files._replace(root_numbers=b"\xff" * 4), IndexError),
         (files._replace(text=b""), IndexError),
         (files._replace(ends=bytes(7) + b"\x80" + bytes(8)), IndexError),
     ]

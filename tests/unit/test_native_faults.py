@@ -30,7 +30,7 @@ def texts(module: str) -> list[str]:
     ("header", "enum", "module"),
     [
         ("debug/rows.pxd", "DebugFault", "debug/debug.pyx"),
-        ("exits/rows.pxd", "ExitFault", "exits/exits.pyx"),
+        ("exits/rows.pxd", "RewriteFaultReason", "exits/exits.pyx"),
         ("base/elffile.pxd", "ElfFault", "read/elfheaders.pyx"),
     ],
 )

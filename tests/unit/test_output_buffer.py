@@ -95,7 +95,7 @@ def test_a_file_that_is_in_memory(
     cubin: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     image = pylink.link([cubin], arch="sm_80").image
-    monkeypatch.setattr(WholeFile, "unfinished", property(lambda file: descriptor))
+    monkeypatch.setattr(WholeFile, "new_descriptor", property(lambda file: descriptor))
     descriptor = os.memfd_create("output")
     try:
         result = pylink.link([cubin], arch="sm_80", output="o")
@@ -270,9 +270,9 @@ def test_a_disk_that_is_full_when_it_is_written(
         (made,) = (argument for argument in arguments if isinstance(argument, OutputBuffer | Image))
         file = (made.buffer if isinstance(made, Image) else made)._file
         assert file is not None
-        assert file.unfinished is not None
+        assert file.new_descriptor is not None
         with open("/dev/full", "wb") as full:
-            os.dup2(full.fileno(), file.unfinished)
+            os.dup2(full.fileno(), file.new_descriptor)
         return real(*arguments)
 
     if existing:
@@ -318,8 +318,8 @@ def test_a_file_is_written_from_its_first_byte_to_its_last(
             return real(canvas, *arguments, **named)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-            assert file.unfinished is not None
-            parts.append(os.pread(file.unfinished, len(image) + 1, 0))
+            assert file.new_descriptor is not None
+            parts.append(os.pread(file.new_descriptor, len(image) + 1, 0))
 
     class Recorded(WholeFile):
         def __init__(self, path: str) -> None:

@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "pylink"
 KEPT = {
     "files/temporary.py: _held": "names of output files that are recycled; one owner each",
     "files/workdir.py: _roots": "the root of `pylink reproduce`, a process of its own",
-    "fleet/digests.py: hasher": "the address of a function",
+    "fleet/digests.py: find_hasher": "the address of a function",
     "inputs/payload.py: _opened": "which libraries decompress",
     "jitlink/__init__.py: _installed": "stand-ins of nvJitLink, under a lock",
     "jitlink/__init__.py: _lock": "the lock of these",

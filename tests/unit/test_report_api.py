@@ -31,7 +31,7 @@ from pylink.report.model import (
     Source,
     ValueKind,
 )
-from pylink.report.source.loaded import load
+from pylink.report.source.loaded import load_with_addresses
 
 CONTEXT = IContext(link_report())
 RANGE = CONTEXT[0]
@@ -341,7 +341,7 @@ def test_source_lines_of_a_linked_cubin() -> None:
     source = "__global__ void k(int *p) {\n  p[threadIdx.x] = 7;\n}\n"
     cubin = oracle.link([oracle.compile(source, "86", ["-lineinfo"])], "86").image
     assert cubin is not None
-    loaded = load(cubin)
+    loaded = load_with_addresses(cubin)
     (start,) = loaded.addresses.values()
     report = Report(actions=[Action()])
     report.actions[0].source = report.add_source(loaded.source)

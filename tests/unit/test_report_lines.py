@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pylink.inspect.image import Image
 from pylink.report.model import Source
 from pylink.report.source.lines import SourceMap
-from pylink.report.source.loaded import Loaded, load
+from pylink.report.source.loaded import Loaded, load_with_addresses
 
 if importlib.util.find_spec("elftools") is None:
     pytest.skip("pyelftools is not installed", allow_module_level=True)
@@ -48,7 +48,7 @@ def lines_at(code: Loaded, name: str, *offsets: int) -> list[tuple[str, int] | N
 @pytest.mark.parametrize("implicit", [False, True], ids=["rela", "rel"])
 @pytest.mark.parametrize("version", [2, 3, 4])
 def test_addresses_have_the_line_of_the_row_before(version: int, implicit: bool) -> None:
-    code = load(cubin(version, implicit=implicit))
+    code = load_with_addresses(cubin(version, implicit=implicit))
     assert lines_at(code, "k", 0, 15, 16, 64, 96, 127) == [
         ("/src/k.cu", 3),
         ("/src/k.cu", 3),
@@ -65,11 +65,14 @@ def test_tables_of_dwarf_5_are_read() -> None:
     lines = Lines(5, [("k.cu", 0), ("k.h", 1)], ["/src", "include"])
     lines.function(made.function("k", kernel=True), [Row(0, 3), Row(16, 4, file=0)])
     lines.add_to(made)
-    assert lines_at(load(made.build()), "k", 0, 16) == [("/src/include/k.h", 3), ("/src/k.cu", 4)]
+    assert lines_at(load_with_addresses(made.build()), "k", 0, 16) == [
+        ("/src/include/k.h", 3),
+        ("/src/k.cu", 4),
+    ]
 
 
 def test_addresses_outside_of_code_have_no_line() -> None:
-    code = load(cubin())
+    code = load_with_addresses(cubin())
     assert lines_at(code, "k", -1, -16, 0x1000_0000) == [None, None, None]
     assert SourceMap(code.source).line(0) is None
     assert lines_at(code, "f", 128) == [None]
@@ -78,7 +81,7 @@ def test_addresses_outside_of_code_have_no_line() -> None:
 def test_tables_of_reports_may_count_from_the_functions() -> None:
     """Some tools leave the operands of relocations as the file has them."""
     plain = cubin()
-    code = load(plain)
+    code = load_with_addresses(plain)
     binary = bytearray(code.source.binary or b"")
     image = Image(plain)
     for name in (".debug_line", ".nv_debug_line_sass"):
@@ -93,12 +96,12 @@ def test_tables_of_reports_may_count_from_the_functions() -> None:
 
 
 def test_paths_that_are_no_text_are_escaped() -> None:
-    code = load(cubin(file="k\udcff.cu"))
+    code = load_with_addresses(cubin(file="k\udcff.cu"))
     assert lines_at(code, "k", 0) == [("/src/k\\xff.cu", 3)]
 
 
 def test_lines_of_ptx_need_no_file() -> None:
-    code = load(cubin())
+    code = load_with_addresses(cubin())
     start, found = code.addresses["k"], SourceMap(code.source)
     assert [found.ptx(start + at) for at in (0, 31, 32)] == ["mov.u32 %r1, 1;"] * 2 + ["ret;"]
     assert found.ptx(start + 48) == ""  # a line that the text does not have
@@ -108,7 +111,7 @@ def test_lines_of_ptx_need_no_file() -> None:
 @settings(max_examples=150)
 @given(st.data())
 def test_damaged_tables_know_a_line_or_none(data: st.DataObject) -> None:
-    plain = load(cubin())
+    plain = load_with_addresses(cubin())
     binary = bytearray(plain.source.binary or b"")
     image = Image(bytes(binary))
     for name in (".debug_line", ".nv_debug_line_sass"):
@@ -130,5 +133,5 @@ def test_a_line_before_the_first_is_none() -> None:
     lines.function(made.function("k", kernel=True), [Row(0, -9)], 128)
     lines.add_to(made)
     made.section(Section(".nv_debug_ptx_txt", SHT_PROGBITS, PTX, align=1))
-    code = load(made.build())
+    code = load_with_addresses(made.build())
     assert SourceMap(code.source).ptx(code.addresses["k"]) == ""

@@ -82,14 +82,14 @@ def test_payloads_are_found_again_where_they_were_put() -> None:
     known: dict[int, int] = {}
     picks = b"".join([row(1, 8), row(1, 16), row(0, 24), row(1, 16)])
     numbers = homes(-1, 3)
-    taken, missing = sharing.recall(picks, numbers, 2, known, None)
+    taken, missing = sharing.replace_packed(picks, numbers, 2, known, None)
     assert taken == picks
     assert missing == b"".join([row(1, 8), row(1, 16), row(1, 16)])
     # The second could not be decompressed.
     extents = struct.pack("<6Q", 0, 100, 112, 0, 112, 0)
-    sharing.learn(missing, numbers, extents, 4, known)
+    sharing.record_unpacked(missing, numbers, extents, 4, known)
     assert known == {place(3, 8): place(4, 0)}
-    taken, missing = sharing.recall(picks, numbers, 2, known, None)
+    taken, missing = sharing.replace_packed(picks, numbers, 2, known, None)
     first = Pick(taken, 0)
     assert (first.arena, first.offset, first.size, first.full_size) == (6, 0, 100, 100)
     assert first.codec == STORED
@@ -100,8 +100,8 @@ def test_payloads_are_found_again_where_they_were_put() -> None:
 
 def test_only_what_is_wanted_is_missing() -> None:
     picks = row(0, 8) + row(0, 16)
-    assert sharing.recall(picks, homes(0), 1, {}, {place(0, 16)})[1] == row(0, 16)
-    assert sharing.recall(picks, homes(0), 1, {}, frozenset())[1] == b""
+    assert sharing.replace_packed(picks, homes(0), 1, {}, {place(0, 16)})[1] == row(0, 16)
+    assert sharing.replace_packed(picks, homes(0), 1, {}, frozenset())[1] == b""
 
 
 def test_contents_are_never_taken_for_others_that_were_where_they_are() -> None:
@@ -120,4 +120,4 @@ def test_contents_are_never_taken_for_others_that_were_where_they_are() -> None:
 
 def test_what_was_learnt_has_an_extent_for_each_payload() -> None:
     with pytest.raises(ValueError, match="one extent per payload"):
-        sharing.learn(row(0, 8), homes(0), b"", 0, {})
+        sharing.record_unpacked(row(0, 8), homes(0), b"", 0, {})

@@ -17,7 +17,7 @@ from pylink._native import zstdframes
 from pylink.command.sizes import main
 from pylink.facts.picknumbers import Codec
 from pylink.inputs.payload import load_codec
-from pylink.inspect.embedded import leaves_registration
+from pylink.inspect.embedded import lacks_registration
 from pylink.size import Sizes, hostnames, measure, rows
 from pylink.size import entries as entries_module
 from pylink.size.chips import is_covered
@@ -91,7 +91,7 @@ def test_open_libraries_keep_their_relocatable_code(tmp_path: Path) -> None:
     for section, is_open in ((0, True), (1, False)):
         symbol = bytes(24) + struct.pack("<IBBHQQ", 1, 0x10, 0, section, 0, 0)
         data = library([(".dynsym", symbol), (".dynstr", names)])
-        assert leaves_registration(MemorySource(data)) is is_open
+        assert lacks_registration(MemorySource(data)) is is_open
 
 
 @pytest.mark.parametrize("mode", ["none", "lz4"])

@@ -15,7 +15,7 @@ import pytest
 from helpers.fake_tool import fake_tool
 
 from pylink.subtools import process, runner
-from pylink.subtools.process import ends_within, run_in_front, start_helper
+from pylink.subtools.process import ends_within, run_attached, start_helper
 from pylink.subtools.runner import Command, output_of, run_all
 
 COPY = 'cat "$in" > "$out"'
@@ -297,10 +297,10 @@ def test_a_program_in_front_has_the_streams_and_the_environment(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     tool = fake_tool(tmp_path / "tool", 'echo "$WORD"; echo error >&2; exit 3')
-    assert run_in_front([str(tool)], {**os.environ, "WORD": "word"}) == 3
+    assert run_attached([str(tool)], {**os.environ, "WORD": "word"}) == 3
     assert capfd.readouterr() == ("word\n", "error\n")
     with pytest.raises(FileNotFoundError):
-        run_in_front([str(tmp_path / "none")])
+        run_attached([str(tmp_path / "none")])
 
 
 def test_a_helper_answers_until_its_input_ends(tmp_path: Path) -> None:

@@ -80,6 +80,6 @@ def test_every_reason_of_a_kernel_has_its_words(
 
 
 def test_every_outcome_of_a_comparison_has_its_words() -> None:
-    values = {value for value in vars(outcomes.Comparison).values() if isinstance(value, int)}
-    assert {*reasons.REASONS, outcomes.Comparison.NEEDS_DIGESTS} == values
+    values = {value for value in vars(outcomes.FoldOutcome).values() if isinstance(value, int)}
+    assert {*reasons.REASONS, outcomes.FoldOutcome.NEEDS_DIGESTS} == values
     assert reasons.BLOCKERS.keys() == reasons.REASONS.keys()

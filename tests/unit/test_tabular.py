@@ -26,7 +26,7 @@ from pylink.diagnostics.errors import Diagnostics
 from pylink.remarks import read_remarks
 from pylink.remarks.record import TAGS, Remark, parts_of_place
 from pylink.remarks.rows import RemarkRow
-from pylink.tabular.columns import Lap, Milliseconds, Place, Ratio, Size
+from pylink.tabular.columns import Milliseconds, Place, Ratio, SharedMilliseconds, Size
 from pylink.tabular.page import CELL_WIDTH, SHOWN_ROWS
 from pylink.tabular.table import Table
 
@@ -247,7 +247,7 @@ class Counted(NamedTuple):
     size: Size | None
     offset: Place
     spent: Milliseconds
-    step: Lap
+    step: SharedMilliseconds
     ratio: Ratio | None
 
 

@@ -49,11 +49,11 @@ def test_packages_of_the_tests_are_not_needed(program: str, tmp_path: Path) -> N
         ([], "pass --checkouts or --binary"),
         (["--binary", "b", "--checkouts", "c"], "--checkouts is for programs that are compiled"),
         (["--binary", "b", "--step"], "--step is for programs that are compiled"),
-        (["--binary", "b", "--flavours", "host"], "--flavours is for programs that are compiled"),
+        (["--binary", "b", "--flavors", "host"], "--flavors is for programs that are compiled"),
         (["--binary", "b", "--library-path", "c"], "--library-path is for programs that are"),
         (["--checkouts", "c", "--compile", "--rounds", "3"], "--rounds is for measurements"),
-        (["--checkouts", "c", "--flavours", "hots"], "--flavours: no 'hots' among plain, "),
-        (["--checkouts", "c", "--step", "--flavours", "lto"], "--step needs host objects"),
+        (["--checkouts", "c", "--flavors", "hots"], "--flavors: no 'hots' among plain, "),
+        (["--checkouts", "c", "--step", "--flavors", "lto"], "--step needs host objects"),
         (["--checkouts", "c", "--rounds", "0"], "--rounds: at least 1"),
     ],
 )
@@ -99,8 +99,8 @@ def compiled(checkouts: Path, cache: Path) -> str:
     program_sources.state_of.cache_clear()  # as in a new process
     places = program_sources.find_places(PROGRAM, checkouts, cache)
     assert not isinstance(places, str)
-    flavour = program_sources.FLAVOURS["plain"]
-    objects, failures = program_sources.compile_all(PROGRAM, places, flavour, "80", cache)
+    flavor = program_sources.FLAVORS["plain"]
+    objects, failures = program_sources.compile_all(PROGRAM, places, flavor, "80", cache)
     assert not failures
     return objects[0].read_text()
 

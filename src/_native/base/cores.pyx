@@ -10,7 +10,7 @@ cdef extern from "base/cores.h" nogil:
 cdef extern from "base/threads.h" nogil:
     size_t pylink_helpers
     size_t pylink_link_threads
-    uint64_t pylink_thread_worth
+    uint64_t pylink_bytes_per_thread
     size_t claim "pylink_claim"(uint64_t size, size_t items, size_t most) noexcept
     void release_threads "pylink_release_threads"(size_t count) noexcept
 
@@ -59,9 +59,9 @@ def use_threads(size_t count):
     return before
 
 
-def set_worth(uint64_t size):
-    """Set how many bytes of work one more thread is used for, 0 for any; return the old number."""
-    global pylink_thread_worth
-    cdef uint64_t before = pylink_thread_worth
-    pylink_thread_worth = size
+def set_bytes_per_thread(uint64_t size):
+    """Set how many bytes of work each further thread needs; return the old number."""
+    global pylink_bytes_per_thread
+    cdef uint64_t before = pylink_bytes_per_thread
+    pylink_bytes_per_thread = size
     return before

@@ -231,7 +231,7 @@ cdef inline int64_t strings_intern(StringTable* table, const uint8_t* text,
 
     `text` need not end with NUL: the table adds one, which `size` does not count.
     """
-    return strings_enter(table, text, size, <uint32_t>hash_name(text, size))
+    return strings_intern_hashed(table, text, size, <uint32_t>hash_name(text, size))
 
 
 cdef inline bint strings_intern_both(StringTable* a, StringTable* b, const uint8_t* text,
@@ -244,13 +244,13 @@ cdef inline bint strings_intern_both(StringTable* a, StringTable* b, const uint8
     cdef uint32_t tag = <uint32_t>hash_name(text, size)
     prefetch(&a.cells[tag & a.mask])
     prefetch(&b.cells[tag & b.mask])
-    at_a[0] = strings_enter(a, text, size, tag)
-    at_b[0] = strings_enter(b, text, size, tag)
+    at_a[0] = strings_intern_hashed(a, text, size, tag)
+    at_b[0] = strings_intern_hashed(b, text, size, tag)
     return at_a[0] >= 0 and at_b[0] >= 0
 
 
-cdef inline int64_t strings_enter(StringTable* table, const uint8_t* text, uint32_t size,
-                                  uint32_t tag) noexcept nogil:
+cdef inline int64_t strings_intern_hashed(StringTable* table, const uint8_t* text, uint32_t size,
+                                          uint32_t tag) noexcept nogil:
     """Do what `strings_intern` does, for a string whose hash is known."""
     cdef StringCell* cell
     cdef int64_t offset

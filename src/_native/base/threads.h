@@ -22,7 +22,7 @@ static inline void set_mark(uint8_t* mark) {
 __attribute__((weak, visibility("hidden"))) size_t pylink_helpers;
 /* Bytes to move for which one more thread is used. Starting a thread takes as long as moving 0.1 MB
    does, and a thread whose core has nothing of the data in its cache begins slowly. */
-__attribute__((weak, visibility("hidden"))) uint64_t pylink_thread_worth = 4 << 20;
+__attribute__((weak, visibility("hidden"))) uint64_t pylink_bytes_per_thread = 4 << 20;
 
 /* The number of threads that the caller of this thread's link asked for; 0 without a request. */
 __attribute__((weak, visibility("hidden"))) __thread size_t pylink_link_threads;
@@ -59,7 +59,7 @@ static inline int pylink_has_space(void) {
    bytes. Returns how many it claimed. They count against the threads of the process until they are
    released, unless the caller of the link asked for a number of threads. */
 static inline size_t pylink_claim(uint64_t size, size_t items, size_t most) {
-    uint64_t worth = pylink_thread_worth ? size / pylink_thread_worth : most;
+    uint64_t worth = pylink_bytes_per_thread ? size / pylink_bytes_per_thread : most;
     size_t wanted = worth < most ? (size_t)worth : most;
     size_t total, claimed; /* threads besides the first: that may work, and that do */
     size_t got;

@@ -33,7 +33,7 @@ cdef enum:
 ctypedef void (*Task)(void* context, size_t item) noexcept nogil
 
 # A row of items while threads work on it.
-ctypedef struct Work:
+ctypedef struct ThreadWork:
     Task task
     void* context               # passed to `task`
     size_t count                # number of items
@@ -42,7 +42,7 @@ ctypedef struct Work:
     size_t threads              # number of threads that have started, the link's included
 
 
-cdef inline void run_items(Work* work) noexcept nogil:
+cdef inline void run_items(ThreadWork* work) noexcept nogil:
     """Take items and do the task for them until none is left."""
     cdef size_t first = claim_items(&work.next, work.run), item
     while first < work.count:
@@ -52,15 +52,15 @@ cdef inline void run_items(Work* work) noexcept nogil:
 
 
 cdef inline void* run_helper(void* argument) noexcept nogil:
-    """Run a helper, a thread besides the link's; `argument` is the Work. Returns NULL."""
+    """Run a helper, a thread besides the link's; `argument` is the ThreadWork. Returns NULL."""
     global thread_number
-    cdef Work* work = <Work*>argument
+    cdef ThreadWork* work = <ThreadWork*>argument
     thread_number = claim_items(&work.threads, 1)
     run_items(work)
     return NULL
 
 
-cdef inline void run_work(Work* work, size_t helpers) noexcept nogil:
+cdef inline void run_work(ThreadWork* work, size_t helpers) noexcept nogil:
     """Do the task for all items, with up to `helpers` threads besides this one."""
     cdef pthread_t helper[MOST_THREADS]
     cdef size_t started = 0, i
@@ -76,7 +76,7 @@ cdef inline void run_work(Work* work, size_t helpers) noexcept nogil:
 cdef inline void run_each(Task task, void* context, size_t count, size_t size) noexcept nogil:
     """Call `task` for items 0 to `count` - 1, on the threads that moving `size` bytes is worth."""
     cdef size_t helpers = claim(size, count, MOST_THREADS - 1)
-    cdef Work work
+    cdef ThreadWork work
     work.task = task
     work.context = context
     work.count = count
@@ -91,7 +91,7 @@ cdef inline void run_parts(Task task, void* context, size_t parts) noexcept nogi
     A part writes to memory of its own. The caller has claimed `parts` - 1 threads, and releases
     them. All parts are done even if no thread can be started.
     """
-    cdef Work work
+    cdef ThreadWork work
     work.task = task
     work.context = context
     work.count = parts

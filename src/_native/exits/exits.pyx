@@ -376,7 +376,7 @@ cdef void start_file(RewrittenFile* file, Table sections, Table symbols, const F
 
 
 cdef str text_of(int reason):
-    """Return the text that describes an ExitFault to a user."""
+    """Return the text that describes a RewriteFaultReason to a user."""
     return {
         R_CUT_OFF: "capsule is cut off",
         R_RECORD: "capsule record is unknown",

@@ -14,7 +14,7 @@ from tables.rows cimport FileSectionCounter, FileSectionRef
 
 
 # Reasons of a RewriteFault. `text_of` in exits.pyx has their texts for users, from R_CUT_OFF on.
-cdef enum ExitFault:
+cdef enum RewriteFaultReason:
     R_NONE
     R_MEMORY
     R_CUT_OFF
@@ -37,7 +37,7 @@ cdef enum ExitFault:
 ctypedef struct RewriteFault:
     FileSectionCounter section  # index of the section in the file
     uint64_t offset             # offset in the section
-    int reason                  # ExitFault
+    int reason                  # RewriteFaultReason
 
 
 # Contents of one section: as they lie in the file and, once something changed, a changed copy.

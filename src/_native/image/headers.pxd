@@ -22,7 +22,7 @@ from sectionkinds cimport (
     K_COMPAT, K_CUINFO, K_MERC_SYMTAB, K_MERC_SYSTEM_SHARED, K_SHSTRTAB, K_STRTAB, K_SYSTEM_SHARED,
     K_TKINFO, KindFacts,
 )
-from tables.kinds cimport is_a, is_nobits, is_renamed, shrinks
+from tables.kinds cimport bytes_shrunk, is_a, is_nobits, is_renamed
 from tables.rows cimport OutNumber, OutRow, PlaceRow
 from traits cimport TRAIT_MERCURY, TRAIT_REGCOUNT_INFO
 
@@ -50,7 +50,7 @@ cdef inline uint64_t early_strings_size(Writer* writer, uint64_t size) noexcept 
             size = min(size, <uint64_t>row.symbol_name)
         elif is_renamed(row):
             renamed_size += (strlen(<const char*>writer.placed.strtab + row.symbol_name)
-                             - shrinks(row) + 1)
+                             - bytes_shrunk(row) + 1)
     return size - renamed_size
 
 

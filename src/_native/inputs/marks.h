@@ -24,16 +24,16 @@ static inline size_t pylink_mark_at(const uint8_t* data, size_t remaining, const
    occur are skipped; a block needs the byte after it, too. */
 static size_t pylink_next_mark(const uint8_t* data, size_t at, size_t size,
                                const char* const* marks, const size_t* sizes, size_t* number) {
-    const pylink_row first[2] = {pylink_row_of(marks[0][0]), pylink_row_of(marks[1][0])};
-    const pylink_row second[2] = {pylink_row_of(marks[0][1]), pylink_row_of(marks[1][1])};
+    const pylink_vector first[2] = {pylink_vector_of(marks[0][0]), pylink_vector_of(marks[1][0])};
+    const pylink_vector second[2] = {pylink_vector_of(marks[0][1]), pylink_vector_of(marks[1][1])};
     while (at < size) {
         size_t end = size - at < 65 ? size : at + 64;
         if (end - at == 64) {
-            pylink_row hits = {0};
+            pylink_vector hits = {0};
             size_t i;
             for (i = 0; i < 64; i += 16) {
-                pylink_row here = pylink_row_at(data + at + i);
-                pylink_row next = pylink_row_at(data + at + i + 1);
+                pylink_vector here = pylink_vector_at(data + at + i);
+                pylink_vector next = pylink_vector_at(data + at + i + 1);
                 hits |= pylink_same(here, first[0]) & pylink_same(next, second[0]);
                 hits |= pylink_same(here, first[1]) & pylink_same(next, second[1]);
             }

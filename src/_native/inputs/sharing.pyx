@@ -45,7 +45,7 @@ def list_packed(bytes picks, bytes arena_numbers):
             if is_packed(&pick[i], arena_number, arena_count)]
 
 
-def recall(bytes picks, bytes arena_numbers, int32_t first, dict stored, places):
+def replace_packed(bytes picks, bytes arena_numbers, int32_t first, dict stored, places):
     """Replace packed payloads by copies that were decompressed before: (picks, missing)."""
     # `missing` are the picks without such a copy; `places` limits them, unless it is None.
     cdef Py_ssize_t arena_count = PyBytes_GET_SIZE(arena_numbers) // 4, i
@@ -81,7 +81,7 @@ def recall(bytes picks, bytes arena_numbers, int32_t first, dict stored, places)
         scratch_free(&scratch)
 
 
-def learn(bytes missing, bytes arena_numbers, bytes extents, uint64_t store, dict stored):
+def record_unpacked(bytes missing, bytes arena_numbers, bytes extents, uint64_t store, dict stored):
     """Add to `stored` where store number `store` has the payloads of `missing`, decompressed."""
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(missing)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)

@@ -33,7 +33,7 @@ from rownumbers cimport BLOCK_PROTOTYPE, EF_LIVE, EF_TAKEN, E_CONSTANT, FROM_INP
 from sectionkinds cimport (
     IS_LITERALS, KIND, K_SHSTRTAB, SIZE_ENTRIES, SIZE_INDICES, SIZE_STRINGS, SIZE_SYMBOLS,
 )
-from tables.kinds cimport is_a, is_pool, is_renamed, shrinks
+from tables.kinds cimport bytes_shrunk, is_a, is_pool, is_renamed
 from tables.rows cimport (
     OF_LATE, PART_TAIL, EntityRow, OutNumber, OutRow, OutSymbolNumber, OutSymbolRow, PlaceRow,
     SpanRow,
@@ -239,7 +239,7 @@ cdef uint32_t find_gap(Plan* plan, PlacedTables placed, const OutRow* row):
     """
     cdef const OutRow* merged_outs = placed.merged.outs.rows    # with offsets in merge's .strtab
     cdef const char* strings = <const char*>placed.merged.strtab.rows
-    cdef uint32_t gap = shrinks(row) - 1
+    cdef uint32_t gap = bytes_shrunk(row) - 1
     if row.rela >= 0 and (plan.placed.section_index[row.rela] or is_a(row.kind, IS_LITERALS)):
         gap += <uint32_t>strlen(strings + merged_outs[row.rela].symbol_name)
     return gap
@@ -330,7 +330,8 @@ def file_bank_size(Outs outs not None, int bank):
     cdef size_t i
     cdef const OutRow* row = outs.rows
     for i in range(outs.count):
-        if KIND[row[i].kind].holds == E_CONSTANT and row[i].entity < 0 and row[i].bank == bank:
+        if (KIND[row[i].kind].entity_kind == E_CONSTANT and row[i].entity < 0
+                and row[i].bank == bank):
             return row[i].size
     return 0
 

@@ -89,7 +89,7 @@ cdef struct WorkCounts:
 
 # The result of a comparison. A number that does not apply is -1.
 cdef struct Verdict:
-    int why                 # a number of class Comparison in pylink/facts/outcomes.py
+    int why                 # a number of class FoldOutcome in pylink/facts/outcomes.py
     int64_t index           # failing entry of the candidate's vector
     int64_t twin            # entry of the reference that `index` was compared with
     int64_t offset          # first differing byte, or failing entry of a relocation section

@@ -504,9 +504,9 @@ cdef inline void create_other_sections(Merge* merge, const FileRow* file) noexce
             continue
         facts = &KIND[merge.objects.sections[i].kind]
         if (merge.work.section_marks[i] & (MARK_SYMBOL | MARK_DEFINITION) == MARK_SYMBOL
-                and facts.nobits and facts.holds in (E_GLOBAL, E_SYSTEM_SHARED)):
+                and facts.nobits and facts.entity_kind in (E_GLOBAL, E_SYSTEM_SHARED)):
             continue            # every symbol in the section lost: it takes no memory
-        if facts.holds == E_SYSTEM_SHARED and merge.objects.sections[i].size == 0:
+        if facts.entity_kind == E_SYSTEM_SHARED and merge.objects.sections[i].size == 0:
             continue            # whole programs have such a section even without variables
         if merge.work.own_pool[i] & POOL_LOST:
             create_lost_pool(merge, <SectionNumber>i)
@@ -567,7 +567,7 @@ cdef inline void assign_output_section(Merge* merge, SectionNumber section) noex
         out = find_or_create_section(merge, section)
         if out < 0:
             return
-        if (KIND[section_row.kind].holds == E_SYSTEM_SHARED and out_row(merge, out).size == 0
+        if (KIND[section_row.kind].entity_kind == E_SYSTEM_SHARED and out_row(merge, out).size == 0
                 and not merge.objects.mode & LINK_RELOCATABLE):
             out_row(merge, out).size = SYSTEM_RESERVE
         append_piece(merge, section, out)

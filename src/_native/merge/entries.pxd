@@ -3,7 +3,7 @@
 # A section of the output can have up to four relocation sections: `.rela.S` and `.rel.S`, and the
 # mercury twins of these. Each is created by the first entry that needs it, which decides its number
 # (`find_or_create_relocations`, `find_or_create_mercury_relocations`). By the rule of two forms,
-# which `needs_other_form` applies, RELA entries also create an empty .rel section:
+# which `count_for_two_forms` applies, RELA entries also create an empty .rel section:
 #
 #     .rela.text.f of an input     .rela.text.f     .rel.text.f
 #     addend 8                     created here
@@ -125,8 +125,8 @@ cdef inline OutNumber create_relocations_for_mercury(Merge* merge, SectionNumber
     return relocations
 
 
-cdef inline bint needs_other_form(Merge* merge, RelocList* relocs, OutNumber counter,
-                                  int64_t addend) noexcept nogil:
+cdef inline bint count_for_two_forms(Merge* merge, RelocList* relocs, OutNumber counter,
+                                     int64_t addend) noexcept nogil:
     """Count an entry for the rule of two forms, and return whether the rule asks for .rel.
 
     A RELA entry with addend 0 does, unless it is the first entry. `counter` is the OutRow that

@@ -50,9 +50,9 @@ cdef inline void make_final_file(Merge* merge) noexcept nogil:
 cdef inline size_t survey_sections(Merge* merge) noexcept nogil:
     """Rename sections in .shstrtab in place, and find those that the next steps work on.
 
-    It fills `renamed`, `code_sections` and `twinned` of Work. One walk does all, since the rows of
-    a large link are more than a cache holds. Returns the number of sections of the final file, with
-    those that have no rows yet: .nv.constant0.K and most twins.
+    It fills `renamed`, `code_sections` and `twinned` of MergeWork. One walk does all, since the
+    rows of a large link are more than a cache holds. Returns the number of sections of the final
+    file, with those that have no rows yet: .nv.constant0.K and most twins.
     """
     cdef size_t count = 4               # sections without a row, such as the null section
     cdef OutNumber out
@@ -233,7 +233,7 @@ cdef inline void create_mercury_twin(Merge* merge, OutNumber plain) noexcept nog
     if out < 0:
         return
     out_row(merge, out).marks = out_row(merge, plain).marks & OF_LATE
-    if KIND[out_row(merge, plain).kind].holds == E_SYSTEM_SHARED:
+    if KIND[out_row(merge, plain).kind].entity_kind == E_SYSTEM_SHARED:
         out_row(merge, out).size = out_row(merge, plain).size
         if not merge.objects.mode & LINK_RELOCATABLE:
             out_row(merge, out).size -= SYSTEM_RESERVE

@@ -49,7 +49,7 @@ from merge.idle cimport create_idle_sections
 from merge.lostbytes cimport LostRange
 from merge.names cimport intern_empty_string, name_sections, name_symbols
 from merge.newrows cimport (
-    INSTANCE, SHNDX, create_file_section, create_link_section, create_link_section_with_symbol,
+    INSTANCE, SHNDX, create_link_section, create_link_section_with_symbol, ensure_file_section,
     name_out_text, new_local, new_section_of_kind, new_symbol, reserve_name, reserve_number,
 )
 from merge.relocations cimport (
@@ -268,7 +268,7 @@ cdef void finish_input(Merge* merge) noexcept nogil:
     for i in range(merge.merged.entity_count):
         if merge.merged.entities[i].flags & EF_COMMON:
             # Common symbols get room in .nv.global, even if no input has such a section.
-            create_file_section(merge, K_GLOBAL, -1)
+            ensure_file_section(merge, K_GLOBAL, -1)
             break
     create_link_section_with_symbol(merge, K_CALLGRAPH)
     create_link_section_with_symbol(merge, K_PROTOTYPE)

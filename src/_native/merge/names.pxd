@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport strlen
 
 from base.nameindex cimport (
-    StringTable, hash_name, strings_append, strings_enter, strings_expect, strings_intern,
+    StringTable, hash_name, strings_append, strings_expect, strings_intern, strings_intern_hashed,
 )
 from base.prefetch cimport AHEAD, prefetch
 from base.vector cimport Vec
@@ -114,7 +114,7 @@ cdef inline uint32_t enter_name(Merge* merge, StringTable* table,
     cdef int64_t offset
     if entry.text == NULL:
         return 0
-    offset = strings_enter(table, entry.text, entry.size, entry.tag)
+    offset = strings_intern_hashed(table, entry.text, entry.size, entry.tag)
     if offset < 0:
         merge.failed = True
     return <uint32_t>offset
@@ -140,7 +140,7 @@ cdef inline uint32_t enter_global_name(Merge* merge, EntityNumber entity,
     """Return the offset of an entity's name, added if it is new; `tag` is the name's hash."""
     cdef uint32_t size
     cdef const uint8_t* text = entity_name(merge, entity, &size)
-    cdef int64_t offset = strings_enter(&merge.columns.str, text, size, tag)
+    cdef int64_t offset = strings_intern_hashed(&merge.columns.str, text, size, tag)
     if offset < 0:
         merge.failed = True
     return <uint32_t>offset

@@ -265,7 +265,7 @@ cdef inline OutNumber create_function_section(Merge* merge, EntityNumber entity,
     return create_named_section(merge, entity, &head, text, facts.stem + size)
 
 
-cdef inline OutNumber create_file_section(Merge* merge, uint16_t kind,
+cdef inline OutNumber ensure_file_section(Merge* merge, uint16_t kind,
                                           SectionNumber source) noexcept nogil:
     """Return the file-scope section of a kind, created if it is new; -1 without memory.
 
@@ -304,7 +304,7 @@ cdef inline OutNumber find_or_create_file_section(Merge* merge, const char* name
 
 cdef inline void create_debug_shared(Merge* merge, SectionNumber source) noexcept nogil:
     """Create .nv_debug.shared, unless it exists; `source` is an input section of it, or -1."""
-    create_file_section(merge, K_DEBUG_SHARED, source)
+    ensure_file_section(merge, K_DEBUG_SHARED, source)
 
 
 cdef inline OutNumber create_twin(Merge* merge, OutNumber plain) noexcept nogil:

@@ -31,8 +31,8 @@ from merge.decide cimport (
     is_cleared_of_replaced, is_rebuilt,
 )
 from merge.entries cimport (
-    add_emitted, add_fixup, add_rebuild, create_other_form, find_or_create_mercury_relocations,
-    find_or_create_relocations, needs_other_form,
+    add_emitted, add_fixup, add_rebuild, count_for_two_forms, create_other_form,
+    find_or_create_mercury_relocations, find_or_create_relocations,
 )
 from merge.lostbytes cimport find_lost_bytes, is_removed_with_lost_bytes
 from merge.newrows cimport (
@@ -269,7 +269,7 @@ cdef inline void prepare_relocations(Merge* merge, const FileRow* file) noexcept
 
 
 cdef inline bint is_counted_for_two_forms(Merge* merge, const RelocList* relocs) noexcept nogil:
-    """Return whether entries of this section count for the rule of two forms (`needs_other_form`).
+    """Return whether `count_for_two_forms` is called for the entries of this section.
 
     From sm_100 on, only entries of the mercury form count if the input has it. The two forms can
     differ: the mercury `.debug_line` also names `.debug_str`, and mercury tables in whole programs
@@ -396,7 +396,7 @@ cdef inline Action decide_open_entry(Merge* merge, RelocList* relocs, RelocEntry
         return DROP
     if action == DROP_DEAD:
         if create_plain_relocations(merge, relocs):
-            if relocs.is_counted and needs_other_form(merge, relocs, relocs.out, entry.addend):
+            if relocs.is_counted and count_for_two_forms(merge, relocs, relocs.out, entry.addend):
                 create_other_form(merge, relocs.out)
             if relocs.is_rebuilt:
                 add_rebuild(merge, relocs, entry[0])
@@ -487,8 +487,8 @@ cdef inline bint list_entry(Merge* merge, RelocList* relocs, int64_t addend,
         return True
     if section >= 0 and not relocs.is_capsule:
         addend += <int64_t>merge.columns.base[section]
-    if needs_other_form(merge, relocs, relocs.listed_in if relocs.is_capsule else relocs.out,
-                        addend):
+    if count_for_two_forms(merge, relocs, relocs.listed_in if relocs.is_capsule else relocs.out,
+                           addend):
         create_other_form(merge, relocs.out)
     return True
 

@@ -88,7 +88,7 @@ ctypedef struct Columns:
 
 
 # The memory that the merge alone needs.
-ctypedef struct Work:
+ctypedef struct MergeWork:
     Vec section_list                # ListEntry: every section that has a number
     Vec local_list                  # ListEntry: every section's symbol and the local symbols
     # Definitions that lost, in the input section whose relocations are decided.
@@ -121,7 +121,7 @@ ctypedef struct Merge:
     ObjectsView objects
     MergedView merged
     Columns columns
-    Work work
+    MergeWork work
     size_t met_before               # rows of `met` that the walk over the files has passed
     uint32_t empty_string_offset    # .strtab offset of the second empty string, 0 before it exists
     # Input section: the first of the file that may be mercury relocations not yet decided.

@@ -67,7 +67,7 @@ cdef inline bint read_sections(Reader* reader, FileRow* file, const ElfFile* elf
         section.align = <uint32_t>header.sh_addralign if header.sh_addralign else 1
         section.entsize = <uint32_t>header.sh_entsize
         # The mercury form of this section (its twin) has as many bytes in the output file.
-        if KIND[section.kind].holds == E_SYSTEM_SHARED and section.size > MAX_ALIGN:
+        if KIND[section.kind].entity_kind == E_SYSTEM_SHARED and section.size > MAX_ALIGN:
             return refuse(reader, <int32_t>i, -1, F_TOO_LARGE, section.size, MAX_ALIGN)
         if KIND[section.kind].given:
             # Many large alignments would let a small file ask for a huge output.
@@ -92,7 +92,7 @@ cdef inline bint check_header(Reader* reader, const FileRow* file, const ElfFile
                       header.sh_offset + header.sh_size, file.size)
     if (header.sh_addralign & (header.sh_addralign - 1)
             # sh_addralign of shared memory is the address of an extern array, if -r assigned one.
-            and (KIND[kind].holds != E_SHARED or header.sh_addralign % 16)):
+            and (KIND[kind].entity_kind != E_SHARED or header.sh_addralign % 16)):
         return refuse(reader, <int32_t>index, -1, F_ALIGN, header.sh_addralign, MAX_ALIGN)
     if header.sh_addralign > MAX_ALIGN:
         return refuse(reader, <int32_t>index, -1, F_ALIGN_LIMIT, header.sh_addralign, MAX_ALIGN)

@@ -172,7 +172,7 @@ cdef inline bint check_symbols(Reader* reader, FileRow* file, int32_t symtab) no
         if type == STT_SECTION:
             continue
         section = <const SectionRow*>reader.sections.data + symbol.section
-        is_shared_section = KIND[section.kind].holds in (E_SHARED, E_SYSTEM_SHARED)
+        is_shared_section = KIND[section.kind].entity_kind in (E_SHARED, E_SYSTEM_SHARED)
         if ((type == STT_FUNC) != is_a(section.kind, IS_CODE)
                 or (is_shared and not is_shared_section)):
             return refuse(reader, symtab, i, F_SYMBOL_TYPE,

@@ -60,7 +60,7 @@ def sum_memory(Outs outs not None):
     cdef uint64_t total = 0
     cdef list banks = []
     for i in range(count):
-        if KIND[out[i].kind].holds == E_GLOBAL:
+        if KIND[out[i].kind].entity_kind == E_GLOBAL:
             total += out[i].size
         elif is_plain(out[i].kind, IS_VARIABLES) and out[i].size:
             banks.append((out[i].bank, out[i].size))
@@ -224,7 +224,7 @@ def list_propagations(MergedTables merged not None):
             node = out[i].entity
             if not is_a(out[i].kind, IS_CODE) or node < 0 or entities[node].flags & EF_KERNEL:
                 continue
-            for kernel in sorted(raise_kernels(&walk, <EntityRef>node), reverse=True):
+            for kernel in sorted(raise_registers(&walk, <EntityRef>node), reverse=True):
                 row = Propagation.__new__(Propagation)
                 row.registers, row.function, row.kernel = (
                     entities[node].regcount, node, <EntityNumber>kernel)
@@ -238,7 +238,7 @@ def list_propagations(MergedTables merged not None):
     return result
 
 
-cdef list raise_kernels(CallerWalk* walk, EntityRef function):
+cdef list raise_registers(CallerWalk* walk, EntityRef function):
     """Raise the register count of each live kernel that reaches `function` and has fewer registers.
 
     Returns the entities of these kernels.

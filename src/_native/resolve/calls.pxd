@@ -14,8 +14,9 @@ from base.vector cimport vec_push
 from elfnumbers cimport STT_FUNC
 from resolve.symbols cimport Resolver, add_clash
 from rownumbers cimport (
-    BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, BLOCK_TAKEN, CLASH_NO_NODE,
-    CLASH_PROTOTYPE, EF_DEFINED, EF_NAMED, EF_TAKEN, RESOLUTION_LOST, RESOLUTION_WON,
+    BLOCK_CANDIDATE, BLOCK_DIRECT, BLOCK_INDIRECT, BLOCK_PROTOTYPE, BLOCK_TAKEN,
+    CLASH_FUNCTION_AS_VARIABLE, CLASH_PROTOTYPE, EF_DEFINED, EF_MAYBE_TAKEN, EF_TAKEN,
+    RESOLUTION_LOST, RESOLUTION_WON,
 )
 from sectionkinds cimport IS_CALLS, K_CALLGRAPH
 from tables.kinds cimport is_a
@@ -148,7 +149,7 @@ cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint is_call_gr
                 or (block in (BLOCK_DIRECT, BLOCK_CANDIDATE)
                     and not can_be_node(resolver, first + pair[1]))):
             table.has_clash = True
-            return add_clash(resolver, CLASH_NO_NODE, <SymbolNumber>symbol,
+            return add_clash(resolver, CLASH_FUNCTION_AS_VARIABLE, <SymbolNumber>symbol,
                              <SymbolNumber>symbol)
         if block == BLOCK_DIRECT or block == BLOCK_CANDIDATE:
             callee = resolver.entity_of[first + pair[1]]
@@ -173,7 +174,7 @@ cdef inline bint read_prototype(Resolver* resolver, CallTable* table, const uint
                                 int32_t* number) noexcept nogil:
     """Set `number` to that of a pair's prototype, -1 if the row is dropped; False without memory.
 
-    A function whose address is taken gets EF_TAKEN, or EF_NAMED if the row is dropped.
+    A function whose address is taken gets EF_TAKEN, or EF_MAYBE_TAKEN if the row is dropped.
     """
     cdef SymbolRef symbol = table.file.first_symbol + pair[0]
     cdef EntityRow* entity = &(<EntityRow*>resolver.entities.data)[resolver.entity_of[symbol]]
@@ -191,7 +192,7 @@ cdef inline bint read_prototype(Resolver* resolver, CallTable* table, const uint
             mark_taken_by_winners(resolver, table)
         if not table.address_taken[<FileSymbolRef>pair[0]]:
             # The row is dropped, but a table of the file may contain the address.
-            entity.flags |= EF_NAMED
+            entity.flags |= EF_MAYBE_TAKEN
             number[0] = -1
             return True
     if table.block == BLOCK_TAKEN:

@@ -19,7 +19,7 @@ from elfnumbers cimport (
 from resolve.symbols cimport Resolver, add_clash, is_inner, kind_of
 from rownumbers cimport (
     CLASH_COMMON, CLASH_GLOBAL, CLASH_MANAGED, CLASH_MULTIPLE, CLASH_SIZE, CLASH_SPACE, EF_ALIAS,
-    EF_COMMON, EF_DEFINED, EF_INNER, EF_INTERNAL, EF_KERNEL, EF_LOCAL, EF_NAMED, EF_TAKEN,
+    EF_COMMON, EF_DEFINED, EF_INNER, EF_INTERNAL, EF_KERNEL, EF_LOCAL, EF_MAYBE_TAKEN, EF_TAKEN,
     EF_UNBOUNDED, EF_UNSIZED, EF_WEAK, E_CONSTANT, E_FUNC, E_GLOBAL, E_SHARED, RESOLUTION_LOST,
     RESOLUTION_REPLACED, RESOLUTION_WON,
 )
@@ -56,7 +56,7 @@ cdef inline void make_current(Resolver* resolver, SymbolNumber symbol,
         entity.align = symbol_row.value
     entity.regcount = resolver.regcount[symbol]
     entity.frame = resolver.frame[symbol]
-    entity.flags = (entity.flags & (EF_LOCAL | EF_TAKEN | EF_NAMED)) | EF_DEFINED
+    entity.flags = (entity.flags & (EF_LOCAL | EF_TAKEN | EF_MAYBE_TAKEN)) | EF_DEFINED
     if entity.kind == E_FUNC and symbol_row.other & STO_ENTRY:
         entity.flags |= EF_KERNEL
     elif entity.kind == E_FUNC and is_inner(resolver, symbol):

@@ -96,34 +96,34 @@ cdef inline bint assign_function_entity(Resolver* resolver, SymbolRef first,
     return True
 
 
-cdef inline int count_symbol_turns(uint32_t traits) noexcept nogil:
-    """Return how many walks (turns) over a file's symbols give them their entities: 1 or 2.
+cdef inline int count_symbol_walks(uint32_t traits) noexcept nogil:
+    """Return how many walks over a file's symbols give them their entities: 1 or 2.
 
     nvlink 13.5 sorts the symbols of a file for sm_100 and later when it reads them, local ones
-    first. So turn 0 is a walk over local symbols, turn 1 over the others. Objects of 13.4 and later
+    first. So walk 0 is a walk over local symbols, walk 1 over the others. Objects of 13.4 and later
     are sorted already.
     """
     return 2 if traits & TRAIT_LEAN_NAMES and traits & TRAIT_MERCURY else 1
 
 
-cdef inline bint is_of_other_turn(const SymbolRow* symbol, int turn, int turn_count) noexcept nogil:
-    """Return whether there are two turns, and `turn` is not the one for this symbol."""
-    return turn_count == 2 and (symbol.info >> 4 == STB_LOCAL) != (turn == 0)
+cdef inline bint is_of_other_walk(const SymbolRow* symbol, int walk, int walk_count) noexcept nogil:
+    """Return whether there are two walks, and `walk` is not the one for this symbol."""
+    return walk_count == 2 and (symbol.info >> 4 == STB_LOCAL) != (walk == 0)
 
 
-cdef inline bint assign_function_entities(Resolver* resolver, const FileRow* file, int turn,
-                                          int turn_count) noexcept nogil:
-    """Assign entities to a file's functions of this turn, in symbol order; False without memory.
+cdef inline bint assign_function_entities(Resolver* resolver, const FileRow* file, int walk,
+                                          int walk_count) noexcept nogil:
+    """Assign entities to a file's functions of this walk, in symbol order; False without memory.
 
     A function comes before those that lie inside of its code, whatever their order in the file.
-    `count_symbol_turns` says what a turn is.
+    `count_symbol_walks` says what a walk is.
     """
     cdef const SymbolRow* symbol
     cdef SymbolRef i
     cdef SymbolNumber owner
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
         symbol = &resolver.objects.symbols[i]
-        if ((symbol.info & 15) != STT_FUNC or is_of_other_turn(symbol, turn, turn_count)
+        if ((symbol.info & 15) != STT_FUNC or is_of_other_walk(symbol, walk, walk_count)
                 or resolver.entity_of[i] >= 0):
             continue
         if is_inner(resolver, <SymbolNumber>i):
@@ -136,9 +136,9 @@ cdef inline bint assign_function_entities(Resolver* resolver, const FileRow* fil
     return True
 
 
-cdef inline bint assign_other_entities(Resolver* resolver, const FileRow* file, int turn,
-                                       int turn_count) noexcept nogil:
-    """Assign entities to a file's other symbols of this turn, in symbol order.
+cdef inline bint assign_other_entities(Resolver* resolver, const FileRow* file, int walk,
+                                       int walk_count) noexcept nogil:
+    """Assign entities to a file's other symbols of this walk, in symbol order.
 
     False without memory.
     """
@@ -148,7 +148,7 @@ cdef inline bint assign_other_entities(Resolver* resolver, const FileRow* file, 
         symbol = &resolver.objects.symbols[i]
         if ((symbol.info & 15) != STT_FUNC and (symbol.info & 15) != STT_SECTION
                 and not is_label(symbol) and not is_system_alias(resolver, symbol)
-                and not is_of_other_turn(symbol, turn, turn_count)
+                and not is_of_other_walk(symbol, walk, walk_count)
                 and not assign_entity(resolver, <SymbolNumber>i)):
             return False
     return True

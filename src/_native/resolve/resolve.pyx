@@ -47,14 +47,14 @@ from pylink._native.tables cimport (
 )
 from read.runtime cimport is_runtime_function
 from resolve.calls cimport read_calls
-from resolve.entities cimport assign_function_entities, assign_other_entities, count_symbol_turns
+from resolve.entities cimport assign_function_entities, assign_other_entities, count_symbol_walks
 from resolve.kernelnames cimport Pattern, has_parts_of_pattern, is_matched_by_any
 from resolve.liveness cimport (
     LiveWalk, count_selected, flag_reached, push_node, update_inner_functions,
 )
 from resolve.symbols cimport Resolver, fetch_names, hash_names, read_function_facts
 from rownumbers cimport (
-    EF_DEFINED, EF_DESELECTED, EF_KERNEL, EF_LIVE, EF_LOCAL, EF_NAMED, EF_TAKEN, EF_UNCALLED,
+    EF_DEFINED, EF_DESELECTED, EF_KERNEL, EF_LIVE, EF_LOCAL, EF_MAYBE_TAKEN, EF_TAKEN, EF_UNCALLED,
     EF_UNSELECTED, EF_UNSIZED, E_CONST0_SIZE, E_FUNC, E_OTHER, E_RESERVED, E_UNIFIED,
     RESOLUTION_LOST, RESOLUTION_LOST_EARLY, RESOLUTION_NONE,
 )
@@ -151,18 +151,18 @@ cdef void prepare_file(void* context, FileCounter number) noexcept nogil:
 cdef bint resolve_files(Resolver* resolver) noexcept nogil:
     """Read all files up to the first with a clash; False without memory."""
     cdef size_t number
-    cdef int turn_count = count_symbol_turns(resolver.objects.traits), turn
+    cdef int walk_count = count_symbol_walks(resolver.objects.traits), walk
     run_each(prepare_file, resolver, resolver.objects.file_count,
              resolver.objects.file_count * FILE_COST)
     for number in range(resolver.objects.file_count):
         fetch_names(resolver, &resolver.objects.files[number])
-        for turn in range(turn_count):
-            if not assign_function_entities(resolver, &resolver.objects.files[number], turn,
-                                            turn_count):
+        for walk in range(walk_count):
+            if not assign_function_entities(resolver, &resolver.objects.files[number], walk,
+                                            walk_count):
                 return False
-        for turn in range(turn_count):
-            if not assign_other_entities(resolver, &resolver.objects.files[number], turn,
-                                         turn_count):
+        for walk in range(walk_count):
+            if not assign_other_entities(resolver, &resolver.objects.files[number], walk,
+                                         walk_count):
                 return False
         if not read_calls(resolver, &resolver.objects.files[number]):
             return False
@@ -276,7 +276,7 @@ cdef void push_kept(LiveWalk* walk, const uint8_t* is_selected, bint keep_all) n
             push_node(walk, <NodeRef>i)
         elif entities[i].flags & EF_TAKEN and entities[i].flags & EF_DEFINED:
             entities[i].flags |= EF_LIVE
-        elif entities[i].flags & EF_NAMED and entities[i].flags & EF_DEFINED:
+        elif entities[i].flags & EF_MAYBE_TAKEN and entities[i].flags & EF_DEFINED:
             # nvlink drops such a function, which a table may name: see docs/nvlink-differences.md.
             push_node(walk, <NodeRef>i)
 

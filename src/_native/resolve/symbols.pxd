@@ -131,7 +131,7 @@ cdef inline uint32_t kind_of(Resolver* resolver, const SymbolRow* symbol) noexce
     if (symbol.info & 15) == STT_FUNC:
         return E_FUNC
     if symbol.section >= 0:
-        kind = KIND[resolver.objects.sections[symbol.section].kind].holds
+        kind = KIND[resolver.objects.sections[symbol.section].kind].entity_kind
         if kind != E_OTHER:
             return kind
     if has_prefix(name, symbol.name_size, b".nv.reservedSmem."):
@@ -164,7 +164,7 @@ cdef inline bint is_system_alias(Resolver* resolver, const SymbolRow* symbol) no
     It names the beginning of that memory. A link drops it.
     """
     return (symbol.section >= 0 and (symbol.info & 15) == STT_NOTYPE
-            and KIND[resolver.objects.sections[symbol.section].kind].holds == E_SYSTEM_SHARED)
+            and KIND[resolver.objects.sections[symbol.section].kind].entity_kind == E_SYSTEM_SHARED)
 
 
 cdef inline bint add_clash(Resolver* resolver, uint32_t kind, SymbolNumber symbol,

@@ -35,7 +35,7 @@ from tables.rows cimport (
     OutRow, SectionRow, SymbolNumber, SymbolRow,
 )
 from tables.sharedrows cimport (
-    COMMON, DEAD, EXTERN, FILE_ALIGN, LATE, REFERENCED, STAYS, ExternUseRow, KernelCounter,
+    ARRAYS_ONLY, COMMON, DEAD, EXTERN, FILE_ALIGN, REFERENCED, STAYS, ExternUseRow, KernelCounter,
     KernelNumber, KernelRef, UseRow, VariableNumber, VariableRef, VariableRow,
 )
 from tables.views cimport MergedView, ObjectsView
@@ -369,5 +369,5 @@ cdef inline bint mark_late(SharedLists* lists, Scratch* scratch) noexcept nogil:
         is_early[use[i].kernel] = True
     for i in range(lists.extern_uses.count):
         if not is_early[extern_use[i].kernel]:
-            extern_use[i].flags |= LATE
+            extern_use[i].flags |= ARRAYS_ONLY
     return True

@@ -50,9 +50,9 @@ from pylink._native.results cimport SharedTables
 from pylink._native.tables cimport Offsets, SharedSizes
 from shared.arrays cimport ArrayTies, allocate_ties, place_externs
 from tables.sharedrows cimport (
-    COMMON, DEAD, EXTERN, EXTERN_ALIGN, HAS_SYMBOL, LATE, REFERENCED, RESERVED, STAYS, SURVIVES,
-    ExternUseRow, KernelNumber, KernelRef, KernelRow, UseRef, UseRow, VariableRef, VariableRow,
-    sort_list,
+    ARRAYS_ONLY, COMMON, DEAD, EXTERN, EXTERN_ALIGN, HAS_SYMBOL, REFERENCED, RESERVED, STAYS,
+    SURVIVES, ExternUseRow, KernelNumber, KernelRef, KernelRow, UseRef, UseRow, VariableRef,
+    VariableRow, sort_list,
 )
 from traits cimport FAMILY_COUNT, FAMILY_TRAITS, TRAIT_FILLS_SHARED, TRAIT_MERCURY
 
@@ -297,7 +297,7 @@ cdef void decide_sections(const Placing* placing) noexcept nogil:
     for i in range(placing.kernel_count + 1):
         row = &placing.kernels[i]
         is_common = i == placing.kernel_count
-        if not row.flags & LATE:
+        if not row.flags & ARRAYS_ONLY:
             row.align = max(row.align, placing.most_aligned)
         always_stays = row.flags & STAYS
         row.flags = 0
@@ -451,7 +451,7 @@ def layout_relocatable(SharedTables shared not None, *, bint aligns_arrays, bint
             arrays.least_align = most_aligned if aligns_arrays and ties_arrays else 0
             place_externs(&arrays)
             for k in range(kernel_count + 1):
-                if not kernel[k].flags & LATE:
+                if not kernel[k].flags & ARRAYS_ONLY:
                     kernel[k].align = max(kernel[k].align, most_aligned)
                 always_stays = kernel[k].flags & STAYS
                 kernel[k].flags = 0

@@ -135,7 +135,7 @@ cdef inline bint find_owners(Cutting* cutting, const ElfFile* elf, OwnerRef* own
 
 
 # The owners of sections, symbols, and bytes of string tables: functions, or SHARED.
-ctypedef struct StringOwners:
+ctypedef struct Owners:
     const Shdr* symbols         # header of the symbol table, or NULL
     uint64_t strings            # index of the section with symbols' names, 0: none
     # By byte of symbols' names, and by byte of sections' names: its owner + 1, or 0 for none.
@@ -159,8 +159,7 @@ cdef inline void assign_string(const ElfFile* elf, uint64_t strings, OwnerRef* b
 
 
 cdef inline int64_t find_symbol_owner(Cutting* cutting, const ElfFile* elf,
-                                      const StringOwners* names,
-                                      const Sym* symbol) noexcept nogil:
+                                      const Owners* names, const Sym* symbol) noexcept nogil:
     """Return the function that a symbol belongs to, or SHARED; -1 if memory is exhausted."""
     cdef const Shdr* texts = &elf.table[names.strings]
     cdef const char* name
@@ -176,8 +175,7 @@ cdef inline int64_t find_symbol_owner(Cutting* cutting, const ElfFile* elf,
     return SHARED
 
 
-cdef inline bint assign_names(Cutting* cutting, const ElfFile* elf,
-                              StringOwners* names) noexcept nogil:
+cdef inline bint assign_names(Cutting* cutting, const ElfFile* elf, Owners* names) noexcept nogil:
     """Set the owners of symbols, and of all bytes of their names and of sections' names.
 
     False if memory is exhausted.
@@ -220,7 +218,7 @@ cdef inline void count_assigned(Cutting* cutting, const OwnerRef* byte_owners, u
                     offset - begin)
 
 
-cdef inline void count_stretch(Cutting* cutting, const ElfFile* elf, const StringOwners* names,
+cdef inline void count_stretch(Cutting* cutting, const ElfFile* elf, const Owners* names,
                                const Stretch* stretch) noexcept nogil:
     """Count the bytes of a stretch by owner; it is a range of the file that is in one section."""
     cdef uint32_t number = stretch.section
@@ -289,7 +287,7 @@ cdef inline bint count_sections(Cutting* cutting, const ElfFile* elf,
     """Count a cubin with sections; False if memory is exhausted, or if it sets `is_damaged`."""
     cdef Stretch* stretches = <Stretch*>scratch_room(scratch, elf.count + 3, sizeof(Stretch))
     cdef Stretch* stretch
-    cdef StringOwners names
+    cdef Owners names
     cdef uint64_t i, offset = 0
     names.owner = <OwnerRef*>scratch_zeros(scratch, elf.count, sizeof(uint32_t))
     if scratch.failed or not find_owners(cutting, elf, names.owner):
@@ -312,7 +310,7 @@ cdef inline bint count_sections(Cutting* cutting, const ElfFile* elf,
     return cutting.type != ET_EXEC or digest_cubin(cutting, elf, &names, scratch)
 
 
-cdef inline void find_names(const ElfFile* elf, StringOwners* names,
+cdef inline void find_names(const ElfFile* elf, Owners* names,
                             Scratch* scratch) noexcept nogil:
     """Find the symbol table, and its names unless damaged; allocate what `assign_names` fills."""
     cdef const Shdr* texts
@@ -352,7 +350,7 @@ cdef inline bint add_digest(Cutting* cutting, OwnerRef owner, uint32_t part, uin
     return True
 
 
-cdef inline bint digest_cubin(Cutting* cutting, const ElfFile* elf, const StringOwners* names,
+cdef inline bint digest_cubin(Cutting* cutting, const ElfFile* elf, const Owners* names,
                               Scratch* scratch) noexcept nogil:
     """Add digests of functions and data; set `exact` and `like`. False if memory is exhausted."""
     cdef FunctionDigest* functions = <FunctionDigest*>scratch_zeros(
@@ -374,7 +372,7 @@ cdef inline bint digest_cubin(Cutting* cutting, const ElfFile* elf, const String
     return True
 
 
-cdef inline bint digest_section(Cutting* cutting, const ElfFile* elf, const StringOwners* names,
+cdef inline bint digest_section(Cutting* cutting, const ElfFile* elf, const Owners* names,
                                 uint64_t number, FunctionDigest* functions) noexcept nogil:
     """Add a section to the digests of its function and of the cubin; False if memory is exhausted.
 

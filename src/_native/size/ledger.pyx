@@ -72,7 +72,7 @@ cdef class Measured:
     cdef readonly bytes unit
     cdef readonly bytes exact
     cdef readonly bytes like
-    cdef readonly int same
+    cdef readonly int same_as
     cdef readonly uint64_t frame_size
     cdef readonly bytes frame
 
@@ -117,7 +117,7 @@ cdef int read_payload(Payload* payload, row) except -1:
     payload.offset, payload.packed, payload.full = row.offset, row.packed, row.full
     payload.codec, payload.kind, payload.entry = row.codec, row.kind, <LedgerEntryRef>row.entry
     payload.installed, payload.download = row.installed, row.download
-    payload.wants_frame = row.compressed
+    payload.wants_frame = row.is_recompressed
     if data is not None and payload.packed > <uint64_t>PyBytes_GET_SIZE(data):
         raise ValueError("a payload is longer than its bytes")
     if max(payload.packed, payload.full, payload.installed, payload.download) > 0xffffffff:
@@ -214,7 +214,7 @@ cdef class Ledger:
         content = (<Content*>self.contents.data)[payload.content]
         pthread_mutex_unlock(&self.lock)
         measured = Measured.__new__(Measured)
-        measured.elf_type, measured.same = content.type, payload.same
+        measured.elf_type, measured.same_as = content.type, payload.same_as
         measured.unit = measured.exact = measured.like = b""
         if content.exact.a or content.exact.b:
             measured.exact = (<const char*>&content.exact)[:sizeof(Fingerprint)]
@@ -267,7 +267,7 @@ cdef class Ledger:
         cdef const uint8_t* data = NULL
         cdef ContentKey key
         cdef bint good, needs_frame
-        payload.same = -1
+        payload.same_as = -1
         if packed == NULL:
             return payload.outcome != NOT_MEASURED
         fill_key(&key, payload, packed, measuring.keep_frames, self.seed)
@@ -275,7 +275,7 @@ cdef class Ledger:
         good = (self.find_content(&key, payload)
                 and (payload.outcome == NOT_MEASURED or self.repeat_rows(payload)))
         pthread_mutex_unlock(&self.lock)
-        needs_frame = payload.wants_frame and payload.same < 0
+        needs_frame = payload.wants_frame and payload.same_as < 0
         if not good or (payload.outcome == MEASURED and not needs_frame):
             return good
         data = full_payload(payload, packed, measuring.buffers)
@@ -328,8 +328,8 @@ cdef class Ledger:
         if content.counted:
             payload.outcome = MEASURED
         if payload.wants_frame:
-            payload.same = content.framed_entry
-            if payload.same < 0:
+            payload.same_as = content.framed_entry
+            if payload.same_as < 0:
                 content.framed_entry = <int>payload.entry
                 self.frames_wanted += 1
         return True

@@ -51,7 +51,7 @@ ctypedef struct Payload:
     Outcome outcome
     int failure                 # an errno, or -1 if the file ends before the payload does
     ContentCounter content      # its Content
-    int same                    # entry with equal contents, which is compressed instead; or -1
+    int same_as                 # entry with equal contents, which is compressed instead; or -1
     uint64_t frame_size         # bytes of its frame; 0: none was made
     uint8_t* frame              # its compressed bytes, if they are kept, or NULL
 

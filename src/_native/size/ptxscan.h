@@ -11,14 +11,16 @@
 static const uint8_t pylink_in_body[256] = {['{'] = 1, ['}'] = 1, ['"'] = 1, ['/'] = 1};
 static const uint8_t pylink_outside[256] = {['"'] = 1, ['/'] = 1, [';'] = 1, ['}'] = 1, ['.'] = 1};
 
-/* Return a row (16 bytes) with all bits set where the byte of `row` stops skipping. `is_outside`
-   says that the row is outside of bodies. */
-static inline pylink_row pylink_ends(pylink_row row, int is_outside) {
-    pylink_row is_end = pylink_same(row, pylink_row_of('"')) | pylink_same(row, pylink_row_of('}'));
-    is_end |= pylink_same(row, pylink_row_of('/'));
+/* Return a vector (16 bytes) with all bits set where the byte of `vector` stops skipping.
+   `is_outside` says that the vector is outside of bodies. */
+static inline pylink_vector pylink_ends(pylink_vector vector, int is_outside) {
+    pylink_vector is_end = pylink_same(vector, pylink_vector_of('"'));
+    is_end |=
+        pylink_same(vector, pylink_vector_of('}')) | pylink_same(vector, pylink_vector_of('/'));
     if (is_outside)
-        return is_end | pylink_same(row, pylink_row_of(';')) | pylink_same(row, pylink_row_of('.'));
-    return is_end | pylink_same(row, pylink_row_of('{'));
+        return is_end | pylink_same(vector, pylink_vector_of(';')) |
+               pylink_same(vector, pylink_vector_of('.'));
+    return is_end | pylink_same(vector, pylink_vector_of('{'));
 }
 
 /* Return the offset of the next byte, from `offset` on, for which `is_end` has 1; `size` without
@@ -27,7 +29,7 @@ static inline uint64_t pylink_skip_plain(const uint8_t* data, uint64_t offset, u
                                          const uint8_t* is_end) {
     int is_outside = is_end == pylink_outside;
     while (size - offset >= 16 &&
-           !pylink_any(pylink_ends(pylink_row_at(data + offset), is_outside)))
+           !pylink_any(pylink_ends(pylink_vector_at(data + offset), is_outside)))
         offset += 16;
     while (offset < size && !is_end[data[offset]])
         offset++;

@@ -13,7 +13,7 @@
 # Nodes are numbered: entities first, in their order, then prototypes. The edges of node n are
 # `edges[start[n]]` to `edges[start[n + 1] - 1]`, in the order of their rows.
 #
-# 1. `read_edge` says which edge a row of the table of calls stands for.
+# 1. `find_edge_of_call` says which edge a row of the table of calls stands for.
 # 2. `graph_init` counts the edges of each node, makes offsets of the counts, and puts each edge in
 #    its place: linear in rows and nodes. With `reverse` edges lead from callee to caller.
 
@@ -63,11 +63,11 @@ cdef inline bint is_idle(const EntityRow* entity) noexcept nogil:
     return entity.flags & (EF_UNSELECTED | EF_TAKEN) == EF_UNSELECTED
 
 
-cdef inline bint read_edge(const CallRow* call, size_t entities, NodeRef* tail,
-                           NodeRef* head) noexcept nogil:
-    """Set the nodes of the edge that a row stands for, from `tail` to `head`.
+cdef inline bint find_edge_of_call(const CallRow* call, size_t entities, NodeRef* tail,
+                                   NodeRef* head) noexcept nogil:
+    """Set `tail` and `head` to the nodes that the edge of a row leads from and to.
 
-    `entities` is the number of entities. False for a row that stands for no edge.
+    `entities` is the number of entities. False for a row without an edge.
     """
     if call.block == BLOCK_DIRECT:
         tail[0] = call.caller
@@ -100,7 +100,7 @@ cdef inline void graph_init(CallGraph* graph, Scratch* scratch, const CallRows* 
     if scratch.failed:
         return
     for i in range(calls.count):
-        if read_edge(&calls.rows[i], calls.entities, &tail, &head):
+        if find_edge_of_call(&calls.rows[i], calls.entities, &tail, &head):
             if tail >= node_count or head >= node_count:
                 scratch.failed = True
                 return
@@ -108,7 +108,7 @@ cdef inline void graph_init(CallGraph* graph, Scratch* scratch, const CallRows* 
     for i in range(2, node_count + 2):
         graph.start[i] += graph.start[i - 1]
     for i in range(calls.count):
-        if read_edge(&calls.rows[i], calls.entities, &tail, &head):
+        if find_edge_of_call(&calls.rows[i], calls.entities, &tail, &head):
             if reverse:
                 tail, head = head, tail
             graph.edges[graph.start[tail + 1]] = head

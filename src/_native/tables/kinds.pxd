@@ -59,7 +59,7 @@ cdef inline bint is_user_bank(uint16_t kind, uint16_t bank) noexcept nogil:
 
 cdef inline bint is_renamed(const OutRow* row) noexcept nogil:
     """Return whether the second program renames a section from its first name (docs/order.md)."""
-    return KIND[row.kind].shrinks != 0 and has_twin(row.kind, row.bank)
+    return KIND[row.kind].bytes_shrunk != 0 and has_twin(row.kind, row.bank)
 
 
 cdef inline bint has_twin(uint16_t kind, uint16_t bank) noexcept nogil:
@@ -75,9 +75,9 @@ cdef inline const char* first_name(uint16_t kind, uint16_t bank) noexcept nogil:
     return KIND[kind].first
 
 
-cdef inline uint8_t shrinks(const OutRow* row) noexcept nogil:
+cdef inline uint8_t bytes_shrunk(const OutRow* row) noexcept nogil:
     """Return the bytes by which a section's final name is shorter than its first name."""
-    return KIND[row.kind].shrinks - (KIND[row.kind].first_bank != 0 and row.bank == PIC_BANK)
+    return KIND[row.kind].bytes_shrunk - (KIND[row.kind].first_bank != 0 and row.bank == PIC_BANK)
 
 
 cdef inline bint is_nobits(const OutRow* row) noexcept nogil:

@@ -14,7 +14,7 @@ cdef enum:
     REFERENCED = 1      # variable: code refers to it
     EXTERN = 2          # variable: it is an extern array
     FILE_ALIGN = 4      # variable: an extern array whose symbol has its alignment
-    LATE = 4            # extern use, kernel while it is placed: its section is only for arrays
+    ARRAYS_ONLY = 4     # extern use, kernel while it is placed: its section is only for arrays
     STAYS = 8           # variable, kernel while it is placed: its section stays even without bytes
     SURVIVES = 1        # kernel: the output has its section
     HAS_SYMBOL = 2      # kernel: the output has the section's symbol
@@ -47,7 +47,7 @@ cdef packed struct ExternUseRow:
     KernelRef kernel        # number of a kernel
     EntityNumber tie        # device function that uses the array (-g: the array); -1: own code
     uint64_t align          # alignment of the array in bytes, 0 if unknown
-    uint32_t flags          # LATE
+    uint32_t flags          # ARRAYS_ONLY
 
 # The section `.nv.shared.K` of a kernel; the last row is that of `.nv_debug.shared`.
 cdef packed struct KernelRow:

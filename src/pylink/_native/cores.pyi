@@ -35,8 +35,8 @@ def use_threads(count: int) -> int:
     Returns the previous number.
     """
 
-def set_worth(size: int) -> int:
-    """Set how many bytes of work one more thread is used for, 0 for any; return the old number.
+def set_bytes_per_thread(size: int) -> int:
+    """Set how many bytes of work each further thread needs; return the old number.
 
-    For tests, which have small inputs.
+    With 0, a link uses its threads for any input. Tests need this, since their inputs are small.
     """

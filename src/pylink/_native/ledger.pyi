@@ -12,7 +12,7 @@ class Measured:
     `elf_type` is e_type of a cubin. `unit` are bytes that identify the source file, or empty. The
     fingerprints `exact` and `like` of a linked cubin cover everything except for notes and the SM
     number; `like` also ignores EIATTR_SW2861232_WAR, which only some chips need. Other payloads
-    have empty ones. `same` is the number of the entry with equal contents that is compressed
+    have empty ones. `same_as` is the number of the entry with equal contents that is compressed
     instead of this one, or -1. `frame_size` is the size of the Zstandard frame in bytes, 0 if none
     was made; `frame` is None without `keep_frames`.
     """
@@ -21,7 +21,7 @@ class Measured:
     unit: bytes
     exact: bytes
     like: bytes
-    same: int
+    same_as: int
     frame_size: int
     frame: bytes | None
 

@@ -10,7 +10,7 @@ from collections.abc import Container
 def list_packed(picks: bytes, arena_numbers: bytes) -> list[int]:
     """Return the place (arena and offset as a number) of each packed payload in a shared arena."""
 
-def recall(
+def replace_packed(
     picks: bytes,
     arena_numbers: bytes,
     first: int,
@@ -24,7 +24,7 @@ def recall(
     compressed payloads, with `places` only those at these places.
     """
 
-def learn(
+def record_unpacked(
     missing: bytes, arena_numbers: bytes, extents: bytes, store: int, stored: dict[int, int]
 ) -> None:
     """Add to `stored` where store number `store` has the payloads of `missing`, decompressed.

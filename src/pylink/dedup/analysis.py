@@ -9,7 +9,7 @@ from html import escape
 
 from pylink._native.twins import find_twins
 from pylink.dedup.rows import BlockerRow, FamilySums, describe_blocker
-from pylink.facts.outcomes import Comparison
+from pylink.facts.outcomes import FoldOutcome
 from pylink.mercury.cubin import CAPSULE_PREFIX
 from pylink.mercury.folding import fold
 from pylink.mercury.prefilter import digests_of
@@ -206,7 +206,7 @@ def analyze(
         if earlier is None and row in nearest:
             other = items[nearest[row]]
             verdict = compare(other, item, prefilter=prefilter, identity=identity)
-        if verdict is not None and verdict.reason_row != Comparison.ACCEPTED:
+        if verdict is not None and verdict.reason_row != FoldOutcome.ACCEPTED:
             blockers[blocker_of(verdict)] += 1
         reference = None if earlier is None else items[earlier]
         candidates.append(Candidate(item, reference, verdict))

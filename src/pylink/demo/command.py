@@ -18,7 +18,7 @@ from pylink.diagnostics.stream import printable, show
 from pylink.inspect.compare import Ignore, differences
 from pylink.inspect.image import Image
 from pylink.packages.extras import MissingPackage, need
-from pylink.subtools.process import run_in_front
+from pylink.subtools.process import run_attached
 from pylink.subtools.programs import find_cuda_tool, find_own_program, tool_version
 from pylink.subtools.runner import Command, run_all
 from pylink.terminal.running import run
@@ -149,7 +149,7 @@ def show_link(directory: Path, expected: Path, results: Path) -> bool:
 
 def run_in_terminal(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
     """Run a program that writes to this terminal; DemoError if it fails."""
-    status = run_in_front(argv, environment)
+    status = run_attached(argv, environment)
     if status:
         raise DemoError(f"`{shlex.join(argv)}` ended with status {status}")
 

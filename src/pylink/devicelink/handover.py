@@ -11,7 +11,7 @@ from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.nvlink import OWN_NAME
 from pylink.diagnostics.stream import write
 from pylink.options.suggestions import dropped_note, suggest_value
-from pylink.subtools.process import run_in_front
+from pylink.subtools.process import run_attached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def start_nvcc(
     if shows_command:
         write(None, f"#$ {shlex.join(command)}\n")
     try:
-        status = run_in_front(command, nvcc_environment())
+        status = run_attached(command, nvcc_environment())
     except OSError as error:
         report_not_started(toolkit.nvcc, error, sink)
     arch = _find_dropped_arch(option)

@@ -426,7 +426,7 @@ def link_values(request: Request, machine: str, toolkit: Toolkit) -> dict[str, V
     values: dict[str, Value] = {
         "machine": 64,
         "library": tuple(_library_names(request)),
-        "library_path": (*request.library_path, *toolkit.stated),
+        "library_path": (*request.library_path, *toolkit.nvlink_directories),
         "cpu_arch": machine,
         "allow_missing_libraries": True,
         **request.values,

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from pylink.devicelink.handover import NO_STEP, nvcc_environment, report_no_nvcc, report_not_started
 from pylink.devicelink.step import run_step
-from pylink.subtools.process import run_in_front
+from pylink.subtools.process import run_attached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def link_program(request: Request, argv: Sequence[str], toolkit: Toolkit, sink: 
             return sink.exit_code()
         command = [toolkit.nvcc, NO_STEP, request.output, *argv]
         try:
-            return run_in_front(command, nvcc_environment())
+            return run_attached(command, nvcc_environment())
         except OSError as error:
             report_not_started(toolkit.nvcc, error, sink)
     except Interrupted:

@@ -22,26 +22,26 @@ WHEEL = "nvidia_cuda_nvcc-"
 class Toolkit:
     """A toolkit: the path of its nvcc (None without a toolkit), and its directories.
 
-    `stated` are the two library directories that nvcc names to nvlink, `library_path` all that are
-    searched. `nvvm` is the directory with the compiler for LTO-IR. `release` is the release that
-    links follow, a name of `facts/releases.py`; None for that of the newest input.
+    `nvlink_directories` are the two library directories that nvcc names to nvlink, `library_path`
+    all that are searched. `nvvm` is the directory with the compiler for LTO-IR. `release` is the
+    release that links follow, a name of `facts/releases.py`; None for that of the newest input.
     """
 
-    __slots__ = ("library_path", "nvcc", "nvvm", "release", "stated")
+    __slots__ = ("library_path", "nvcc", "nvlink_directories", "nvvm", "release")
 
     def __init__(self, nvcc: str | None, release: str | None = None) -> None:
         self.nvcc = nvcc
         self.release = release
-        self.stated: list[str] = []
+        self.nvlink_directories: list[str] = []
         self.library_path: list[str] = []
         self.nvvm: str | None = None
         if nvcc is None:
             return
         binaries = os.path.dirname(nvcc)
         lib = _profile_library(binaries)
-        self.stated = [f"{binaries}/../{lib}/stubs", f"{binaries}/../{lib}"]
+        self.nvlink_directories = [f"{binaries}/../{lib}/stubs", f"{binaries}/../{lib}"]
         self.library_path = [
-            *self.stated,
+            *self.nvlink_directories,
             *(f"{binaries}/../{name}" for name in LIBRARY_DIRECTORIES),
         ]
         self.nvvm = f"{binaries}/../nvvm"

@@ -115,7 +115,7 @@ class IndexedKind:
     UNDECIDED = 2  # not read, or a container of other files: Python opens it
 
 
-class Comparison:
+class FoldOutcome:
     """Reasons to accept or reject a candidate: a file whose Mercury sections may repeat another's.
 
     The other file is the reference. `mercury/reasons.py` has the sentences.
@@ -147,5 +147,5 @@ PREFIXES = {
     "A_": ArchiveFault,
     "X_": IndexFault,
     "INDEXED_": IndexedKind,
-    "": Comparison,
+    "": FoldOutcome,
 }

@@ -47,7 +47,7 @@ class EntityFlag:
     INTERNAL = 128  # local or constant, of internal visibility: dropped from executables
     WEAK = 256  # every definition is weak
     UNSIZED = 512  # extern __shared__ array
-    NAMED = 1024  # like TAKEN, but the linked code of that file does not take the address
+    MAYBE_TAKEN = 1024  # like TAKEN, but the linked code of that file does not take the address
     DESELECTED = 2048  # dead only because some kernels were not selected
     UNSELECTED = 4096  # a kernel that lives only where device code launches it
     UNCALLED = 8192  # a function whose address is taken and that `find_live` did not reach
@@ -90,7 +90,8 @@ class Clash:
     SIZE = 2
     SPACE = 3  # variables of different memory, or a variable and a function
     PROTOTYPE = 4
-    NO_NODE = 5  # the call graph names a function that an earlier file defines as a variable
+    # The call graph names a function that an earlier file defines as a variable.
+    FUNCTION_AS_VARIABLE = 5
     GLOBAL = 6  # one is a kernel (__global__), the other is not
     MANAGED = 7  # one is a variable of unified memory (__managed__), the other is not
     COMMON = 8  # a common symbol with more bytes than its definition

@@ -12,7 +12,7 @@ from pylink.facts.sectiontable import Kind
 # `features`. `slot` is explained in `slot_numbers`.
 _BYTES = """
     ranks[3] nobits given free owner patched mercury place omit link info size twin entsize stem
-    exact brought holds trait slot shrinks first_bank
+    exact brought entity_kind trait slot bytes_shrunk first_bank
 """
 COLUMNS = {
     **dict.fromkeys(_BYTES.split(), "uint8_t"),

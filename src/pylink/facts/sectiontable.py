@@ -100,8 +100,8 @@ SIZE_SYMBOLS = 2  # symbols
 SIZE_INDICES = 3  # a section number for each symbol
 SIZE_STRINGS = 4  # names
 
-# Values of `Kind.holds`: what symbols in a section of the kind are. They are numbers of EntityKind
-# in rownumbers.py.
+# Values of `Kind.entity_kind`: what symbols in a section of the kind are. They are numbers of
+# EntityKind in rownumbers.py.
 HOLDS_GLOBALS = 1
 HOLDS_CONSTANTS = 2
 HOLDS_SHARED = 3
@@ -155,7 +155,7 @@ class Kind:
     # True for a mercury kind whose sections come from inputs. The link creates others, if the
     # release has the bits of `trait`.
     brought: bool = False
-    holds: int = HOLDS_NOTHING  # entities that symbols in its sections name: HOLDS_
+    entity_kind: int = HOLDS_NOTHING  # entities that symbols in its sections name: HOLDS_
     merc: str = ".nv.merc"  # prefix of the names of its mercury form
     align: int = 0  # alignment of a section that the link creates; 0: that of the plain section
     entsize: int = 0  # sh_entsize of the output, in bytes
@@ -214,7 +214,7 @@ class Kind:
         return first + "*" * first.endswith((".", "_"))
 
     @property
-    def shrinks(self) -> int:
+    def bytes_shrunk(self) -> int:
         """Bytes by which the final name, with a digit for the bank, is shorter than `first`.
 
         It is 0 without a `first`.
@@ -279,36 +279,36 @@ def kinds() -> tuple[Kind, ...]:
              size=SIZE_ENTRIES, align=8, entsize=24),
         Kind(kind.CONSTANT, ".nv.constant{bank}", (elf.SHT_CUDA_CONSTANT_B0,), flags=read,
              patched=True, place=PLACE_JOINED, rank=RANK_CONSTANTS, program=elf.SHT_PROGBITS,
-             twin=kind.MERC_CONSTANT, holds=HOLDS_CONSTANTS, features=IS_VARIABLES,
+             twin=kind.MERC_CONSTANT, entity_kind=HOLDS_CONSTANTS, features=IS_VARIABLES,
              first=".nv.constant.user", first_bank=USER_BANK),
         # `mask` without SHF_INFO_LINK: objects before 12.1, and links of them, lack that flag.
         Kind(kind.CONSTANT0, ".nv.constant0.", (elf.SHT_CUDA_CONSTANT_B0,), flags=read | link,
              mask=mercury, owner=kind.TEXT, patched=True,
              rank=(RANK_CONSTANTS, RANK_CONSTANTS, RANK_PARAMETERS), info=HEAD_TEXT,
-             program=elf.SHT_PROGBITS, holds=HOLDS_CONSTANTS, features=IS_PARAMETERS),
+             program=elf.SHT_PROGBITS, entity_kind=HOLDS_CONSTANTS, features=IS_PARAMETERS),
         Kind(kind.CONSTANT_FUNC, ".nv.constant{bank}.", (elf.SHT_CUDA_CONSTANT_B0,),
              flags=read | link, owner=kind.TEXT, patched=True, rank=RANK_CONSTANTS, info=HEAD_TEXT,
-             program=elf.SHT_PROGBITS, twin=kind.MERC_CONSTANT_FUNC, holds=HOLDS_CONSTANTS,
+             program=elf.SHT_PROGBITS, twin=kind.MERC_CONSTANT_FUNC, entity_kind=HOLDS_CONSTANTS,
              features=IS_LITERALS, first=".nv.constant.optimizer."),
         Kind(kind.TEXT, ".text.", (elf.SHT_PROGBITS,), flags=read | code, mask=program,
              patched=True, rank=RANK_TEXT, link=HEAD_SYMTAB, info=HEAD_FUNCTION, twin=kind.CAPMERC,
              align=128, features=IS_CODE),
         Kind(kind.GLOBAL_INIT, ".nv.global.init", (elf.SHT_CUDA_GLOBAL_INIT,), flags=write,
              patched=True, place=PLACE_JOINED, rank=RANK_DATA, program=elf.SHT_PROGBITS,
-             twin=kind.MERC_GLOBAL_INIT, holds=HOLDS_GLOBALS, features=IS_VARIABLES),
+             twin=kind.MERC_GLOBAL_INIT, entity_kind=HOLDS_GLOBALS, features=IS_VARIABLES),
         Kind(kind.GLOBAL, ".nv.global", (elf.SHT_CUDA_GLOBAL,), flags=write, place=PLACE_JOINED,
-             rank=RANK_NOBITS, program=elf.SHT_NOBITS, holds=HOLDS_GLOBALS),
+             rank=RANK_NOBITS, program=elf.SHT_NOBITS, entity_kind=HOLDS_GLOBALS),
         Kind(kind.SHARED, ".nv.shared.", (elf.SHT_CUDA_SHARED,), flags=write | link,
              owner=kind.TEXT, rank=RANK_NOBITS, omit=OMIT_UNUSED, info=HEAD_TEXT,
-             program=elf.SHT_NOBITS, align=1, holds=HOLDS_SHARED, features=IS_KERNEL_SHARED),
+             program=elf.SHT_NOBITS, align=1, entity_kind=HOLDS_SHARED, features=IS_KERNEL_SHARED),
         Kind(kind.DEBUG_SHARED, ".nv_debug.shared", (elf.SHT_CUDA_SHARED,), flags=write,
              free=FREE_ALWAYS, rank=RANK_NOBITS, omit=OMIT_UNUSED, program=elf.SHT_NOBITS,
-             holds=HOLDS_SHARED, features=IS_COMMON_SHARED),
+             entity_kind=HOLDS_SHARED, features=IS_COMMON_SHARED),
         Kind(kind.LOCAL, ".nv.local.", (elf.SHT_CUDA_LOCAL,), flags=write, mask=mercury,
              place=PLACE_JOINED, rank=RANK_NOBITS, program=elf.SHT_NOBITS),
         Kind(kind.SYSTEM_SHARED, ".nv.shared.reserved.0", (elf.SHT_CUDA_RESERVED_SHARED,),
              flags=write, place=PLACE_JOINED, rank=RANK_NOBITS, program=elf.SHT_NOBITS,
-             twin=kind.MERC_SYSTEM_SHARED, holds=HOLDS_SYSTEM_SHARED),
+             twin=kind.MERC_SYSTEM_SHARED, entity_kind=HOLDS_SYSTEM_SHARED),
         Kind(kind.CAPMERC, ".nv.capmerc.text.", (elf.SHT_CUDA_CAPMERC,), flags=mercury,
              free=FREE_ALWAYS, patched=True, rank=RANK_MERCURY, link=HEAD_MERC_SYMTAB,
              info=HEAD_FUNCTION, merc=".nv.capmerc", align=16, features=IS_CAPSULE),

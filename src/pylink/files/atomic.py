@@ -125,7 +125,7 @@ class WholeFile:
         _write_all(self._descriptor, data)
 
     @property
-    def unfinished(self) -> int | None:
+    def new_descriptor(self) -> int | None:
         """The descriptor of the file that `commit` will give its name.
 
         None for a special file, and for a file whose contents `commit` overwrites.

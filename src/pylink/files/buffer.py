@@ -50,7 +50,7 @@ class OutputBuffer:
             self._file = WholeFile(path)
         except (OSError, ValueError):
             return None
-        descriptor = self._file.unfinished
+        descriptor = self._file.new_descriptor
         canvas = None if descriptor is None else Canvas.on_file(descriptor, size)
         if canvas is None:
             self._discard()
@@ -65,7 +65,7 @@ class OutputBuffer:
         """Put the file in its place; False if the output is in memory. OSError if that fails."""
         if self._file is None:
             return False
-        descriptor = self._file.unfinished
+        descriptor = self._file.new_descriptor
         assert descriptor is not None
         try:
             self._written = LazyFile(descriptor, self._file.path)

@@ -8,7 +8,7 @@ from pylink.diagnostics.stream import printable
 from pylink.fleet import answers, arguments
 from pylink.fleet.confirmation import confirm
 from pylink.fleet.database import Database
-from pylink.fleet.folding import SAVING, find_tasks, fold, list_rows
+from pylink.fleet.folding import FOLDING_TABLES, find_tasks, fold, list_rows
 from pylink.fleet.index import Index
 from pylink.fleet.questions import FIRST, LAST, QUESTIONS, Question
 from pylink.terminal.progress import Progress
@@ -82,7 +82,7 @@ def sql_question(text: str) -> Question:
     A plot shows the last column by the first.
     """
     needed_tables = [
-        name for name in ("functions", *SAVING) if re.search(rf"\b{name}\b", text, re.I)
+        name for name in ("functions", *FOLDING_TABLES) if re.search(rf"\b{name}\b", text, re.I)
     ]
     return Question("answer", FIRST, LAST, text, "", needs=tuple(needed_tables))
 
@@ -93,7 +93,7 @@ def make_tables(
     """Make the tables that a question needs beyond those that every database has."""
     if "functions" in question.needs:
         database.add_functions(schema)
-    tables = [name for name in SAVING if name in question.needs]
+    tables = [name for name in FOLDING_TABLES if name in question.needs]
     if not tables:
         return
     tasks = find_tasks(database, schema)
@@ -102,8 +102,8 @@ def make_tables(
             index, tasks, runner, every="blockers" in tables, progress=progress.set_amount
         )
     for name in tables:
-        rows = [[*map(row.get, SAVING[name])] for row in list_rows(folded, tasks, name)]
-        database.add_table(name, SAVING[name], rows, schema)
+        rows = [[*map(row.get, FOLDING_TABLES[name])] for row in list_rows(folded, tasks, name)]
+        database.add_table(name, FOLDING_TABLES[name], rows, schema)
 
 
 def report_confirmation(database: Database, runner: Engine) -> bool:

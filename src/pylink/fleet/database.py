@@ -20,9 +20,9 @@ from typing import Any
 from pylink.demangle.templates import describe
 from pylink.files.atomic import write_whole
 from pylink.fleet.columns import GONE, TABLES, read_table
-from pylink.fleet.index import AGAIN, BrokenIndex
+from pylink.fleet.index import REMAKE_ADVICE, BrokenIndex
 from pylink.fleet.locks import Reading
-from pylink.fleet.parquet import cells, pack_table
+from pylink.fleet.parquet import make_column, pack_table
 from pylink.packages.extras import need
 
 TYPE_CHECKING = False
@@ -126,7 +126,7 @@ class Database:
             self._connection.execute(text)
         except self._duckdb.Error as error:
             raise BrokenIndex(
-                f"{index.directory}: {str(error).splitlines()[0]}: {AGAIN}"
+                f"{index.directory}: {str(error).splitlines()[0]}: {REMAKE_ADVICE}"
             ) from error
 
     def ask(self, text: str, values: Sequence[object] = ()) -> Answer:
@@ -194,7 +194,9 @@ class Database:
         Conversions of rows by pyarrow and DuckDB would load pandas if installed.
         """
         columns = list(zip(*rows, strict=True)) or [()] * len(kinds)
-        data = pack_table(kinds, dict(zip(kinds, map(cells, kinds.values(), columns), strict=True)))
+        data = pack_table(
+            kinds, dict(zip(kinds, map(make_column, kinds.values(), columns), strict=True))
+        )
         table = read_table(need("pyarrow").BufferReader(data))
         self._connection.register("taken", table)
         self._connection.execute(f"CREATE OR REPLACE TABLE {schema}.{name} AS FROM taken")

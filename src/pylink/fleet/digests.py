@@ -3,7 +3,7 @@
 The digests of a build's sections take millions of calls, most of them for few bytes. Calls from
 Python would cost as much as reading the files. The package's extension has the functions of
 xxhash.h, which a kernel calls without the interpreter. If a build of the package hides them,
-`hasher` returns 0, and `add_digests` calls the package from Python.
+`find_hasher` returns 0, and `add_digests` calls the package from Python.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAMES = (b"XXH3_128bits_dispatch", b"XXH3_128bits")
 
 
 @functools.cache
-def hasher() -> int:
+def find_hasher() -> int:
     """Return the address of the function that hashes, or 0 if the package hides it."""
     library = os.fsencode(need("xxhash._xxhash").__file__)
     return next(filter(None, (find_function(library, name) for name in NAMES)), 0)
@@ -34,7 +34,7 @@ def hasher() -> int:
 
 def list_hashed(arena: bytes, extents: bytes, first: int) -> Columns:
     """Return the result of list_sections, with digests, by native code if possible."""
-    address = hasher()
+    address = find_hasher()
     columns = list_sections(arena, extents, first, address)
     return columns if address else add_digests(arena, extents, first, columns)
 

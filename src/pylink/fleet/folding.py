@@ -20,7 +20,7 @@ from pylink import __version__
 from pylink.dedup.analysis import analyze, blocker_of
 from pylink.dedup.saving import ErrorCollector, read_inputs, saved_bytes
 from pylink.diagnostics.stream import printable
-from pylink.facts.outcomes import Comparison
+from pylink.facts.outcomes import FoldOutcome
 from pylink.files.atomic import write_whole
 from pylink.fleet.walk import Stamp
 from pylink.options.model import Input
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pylink.fleet.index import Index
 
 # The tables that this module makes, and their columns.
-SAVING = {
+FOLDING_TABLES = {
     "saving": {
         "target": "string",
         "sm": "int32",
@@ -81,7 +81,7 @@ WHERE sm >= ? AND NOT linked AND fault IS NULL ORDER BY target, sm, place, file"
 class Task:
     """A target for one architecture, with its files.
 
-    `key` names its stored result, and `tied` says that two objects have equal digests of their
+    `key` names its stored result, and `may_fold` says that two objects have equal digests of their
     Mercury debug sections, so that something may fold.
     """
 
@@ -89,7 +89,7 @@ class Task:
     target: str
     sm: int
     objects: int
-    tied: bool
+    may_fold: bool
     files: tuple[bytes, ...]
     stamps: tuple[Stamp, ...]
 
@@ -122,7 +122,7 @@ def fold(
     """Return the results of targets, stored or computed, by the keys of the tasks.
 
     Targets with one object are omitted. Unless `every` is set, so are those in which nothing may
-    fold (`tied` is False). Results are stored if the index is writable.
+    fold (`may_fold` is False). Results are stored if the index is writable.
     """
     with contextlib.suppress(OSError):
         directory = os.path.join(index.directory, "folding")
@@ -133,7 +133,7 @@ def fold(
         result = read_result(index, task)
         if result is not None:
             results[task.key] = result
-        elif (every or task.tied) and task.objects > 1:
+        elif (every or task.may_fold) and task.objects > 1:
             tasks_to_run.append(task)
     for done, (task, text) in enumerate(engine.map(fold_target, tasks_to_run), 1):
         results[task.key] = json.loads(text)
@@ -151,7 +151,7 @@ def fold_target(task: Task) -> tuple[Task, bytes]:
 
 
 def _fold_target(task: Task) -> dict[str, Any]:
-    """Return the rows of the tables in SAVING for one target."""
+    """Return the rows of the tables in FOLDING_TABLES for one target."""
     for name, stamp in zip(task.files, task.stamps, strict=True):
         if not stamp.fits(name):
             return _make_failure(task, f"{printable(name)} has changed since it was indexed")
@@ -167,7 +167,7 @@ def _fold_target(task: Task) -> dict[str, Any]:
     sizes: Counter[tuple[int, str]] = Counter()
     for candidate in analysis.candidates:
         verdict = candidate.verdict
-        if verdict is not None and verdict.reason_row != Comparison.ACCEPTED:
+        if verdict is not None and verdict.reason_row != FoldOutcome.ACCEPTED:
             counts[verdict.code, blocker_of(verdict)] += 1
             sizes[verdict.code, blocker_of(verdict)] += candidate.item.size
     return {
@@ -201,7 +201,7 @@ def _link_failure(sink: ErrorCollector) -> str:
 
 def _make_failure(task: Task, note: str) -> dict[str, Any]:
     """Return the rows for a target that could not be compared; `note` is the reason."""
-    saving = dict.fromkeys(SAVING["saving"], None) | {
+    saving = dict.fromkeys(FOLDING_TABLES["saving"], None) | {
         "target": task.target,
         "sm": task.sm,
         "objects": task.objects,
@@ -216,7 +216,7 @@ def read_result(index: Index, task: Task) -> dict[str, Any] | None:
         with open(_result_path(index, task), "rb") as file:
             result = json.load(file)
         rows = [("saving", result["saving"]), *(("blockers", row) for row in result["blockers"])]
-        is_valid = all(_has_columns(row, SAVING[table]) for table, row in rows)
+        is_valid = all(_has_columns(row, FOLDING_TABLES[table]) for table, row in rows)
         return result if is_valid and result["saving"]["saved_bytes"] is not None else None
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
@@ -235,7 +235,7 @@ def list_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table, of blockers or of savings, for the targets that have results.
 
-    A target in which nothing may fold (`tied` is false) has no blockers, and a saving of 0.
+    A target in which nothing may fold (`may_fold` is false) has no blockers, and a saving of 0.
     """
     for task in tasks:
         result = results.get(task.key)
@@ -243,7 +243,7 @@ def list_rows(
             yield from result["blockers"] if result else ()
         elif result:
             yield result["saving"]
-        elif not task.tied:
+        elif not task.may_fold:
             row = {"target": task.target, "sm": task.sm, "objects": task.objects}
             yield {**row, "folded": 0, "payload_bytes": 0, "saved_bytes": 0, "note": None}
 

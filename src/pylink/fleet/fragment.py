@@ -20,16 +20,16 @@ from pylink.fleet.columns import (
     first_number,
     show_bytes,
 )
-from pylink.fleet.digests import hasher, list_hashed
+from pylink.fleet.digests import find_hasher, list_hashed
 from pylink.fleet.parquet import (
     Numbers,
     Texts,
-    constant,
-    integers,
-    numbered,
+    make_constant_column,
+    make_integer_column,
+    make_numbered_column,
+    make_text_column,
+    make_word_column,
     pack_table,
-    texts,
-    words,
 )
 from pylink.fleet.parts import LARGE_FILE
 from pylink.fleet.state import Rows
@@ -89,9 +89,9 @@ def make_fragment(part: Part) -> Fragment:
     rows = part.files.rows
     fragment = FragmentRows(first)
     kind_numbers = bytes([IndexedKind.UNDECIDED]) * rows
-    if hasher():
+    if find_hasher():
         fragment.check(rows)
-        kind_numbers, native = read_cubins(part.files, LARGE_FILE, first, hasher())
+        kind_numbers, native = read_cubins(part.files, LARGE_FILE, first, find_hasher())
         fragment.add_cubins(
             [row for row, kind in enumerate(kind_numbers) if kind == IndexedKind.CUBIN],
             None,
@@ -159,21 +159,25 @@ def _make_files_table(
     names = (
         paths
         if files.text.isascii()
-        else texts([show_bytes(text).encode() for text in _split_texts(paths)])
+        else make_text_column([show_bytes(text).encode() for text in _split_texts(paths)])
     )
     stamps = array("q", files.stamps)
     return {
-        "file": integers("int64", range(first, first + count)),
-        "root": numbered(files.names, array("i", files.roots)),
+        "file": make_integer_column("int64", range(first, first + count)),
+        "root": make_numbered_column(files.root_names, array("i", files.root_numbers)),
         "path": paths,
         "name": names,
-        "target": numbered([target.encode() for target in targets], array("i", numbers)),
+        "target": make_numbered_column(
+            [target.encode() for target in targets], array("i", numbers)
+        ),
         **{
             name: Numbers(stamps[index::4].tobytes())
             for index, name in enumerate(("size", "mtime", "ctime", "inode"))
         },
-        "kind": words(kinds),
-        "note": words([*map(notes.get, range(count))]) if notes else constant(None, count),
+        "kind": make_word_column(kinds),
+        "note": make_word_column([*map(notes.get, range(count))])
+        if notes
+        else make_constant_column(None, count),
     }
 
 
@@ -232,24 +236,26 @@ class FragmentRows:
         small, large = array("I", native), array("Q", native)
         count = self.count
         defaults: Table = {
-            "member": constant("", count),
+            "member": make_constant_column("", count),
             "entry": Numbers(bytes(4 * count)),
-            "kind": constant(CUBIN, count),
+            "kind": make_constant_column(CUBIN, count),
             "sm": Numbers(small[SM::8].tobytes()),
         }
         faults: list[str | None] = [None] * count
         for row in filter(small[FAULT::8].__getitem__, range(count)):
             faults[row] = FAULTS[small[8 * row + FAULT]].format(small[8 * row + SECTION])
         return {
-            "object": integers("int64", range(self._first, self._first + count)),
-            "file": integers("int64", map(self._first.__add__, self._files)),
+            "object": make_integer_column("int64", range(self._first, self._first + count)),
+            "file": make_integer_column("int64", map(self._first.__add__, self._files)),
             **defaults,
             **(self._members(small[SM::8].tobytes()) if self._sources else {}),
             "linked": Numbers(bytes(map(ET_EXEC.__eq__, small[TYPE::8]))),
             "size": Numbers(large[SIZE::4].tobytes()),
             "packed": Numbers(self._packed_sizes(large[SIZE::4]).tobytes()),
-            "sections": integers("int32", large[COUNT::4]),
-            "fault": words(faults) if any(small[FAULT::8]) else constant(None, count),
+            "sections": make_integer_column("int32", large[COUNT::4]),
+            "fault": make_word_column(faults)
+            if any(small[FAULT::8])
+            else make_constant_column(None, count),
         }
 
     def _packed_sizes(self, sizes: array[int]) -> array[int]:
@@ -264,9 +270,9 @@ class FragmentRows:
         for row, source in self._sources.items():
             members[row], entries[row], kinds[row] = source.member, source.entry, source.kind
         return {
-            "member": words(members),
-            "entry": integers("int32", entries),
-            "kind": words(kinds),
+            "member": make_word_column(members),
+            "entry": make_integer_column("int32", entries),
+            "kind": make_word_column(kinds),
             # PTX and LTO-IR have the target of their entry, if it states one.
             "sm": Numbers(
                 sm,
@@ -300,6 +306,6 @@ def _join_names(columns: list[tuple[bytes, bytes, bytes]]) -> Texts:
     texts_of = Texts(ends, text, numbers)
     if texts_of.text.isascii():
         return texts_of
-    return texts([show_bytes(text).encode() for text in _split_texts(texts_of)])._replace(
-        numbers=texts_of.numbers
-    )
+    return make_text_column(
+        [show_bytes(text).encode() for text in _split_texts(texts_of)]
+    )._replace(numbers=texts_of.numbers)

@@ -40,7 +40,7 @@ FORMAT = 3
 SETTINGS_FILE = "index.json"
 UNFINISHED = ".unfinished"  # prefix of the name of a fragment that is not complete
 SUMS = "sums"  # file with the checksums of a fragment's tables
-AGAIN = "remove the index and make it again"  # advice at the end of messages
+REMAKE_ADVICE = "remove the index and make it again"  # advice at the end of messages
 _DIRECTORIES = ("fragments", "folding")
 
 _NAME = re.compile(r"(?P<first>\d+-\d+)(?:\+(?P<last>\d+-\d+)\.(?P<serial>\d+))?")
@@ -130,7 +130,7 @@ class Index:
         names = map(FragmentName.of, self.fragments)
         run = max((int(name.last.partition("-")[0]) for name in names if name), default=0) + 1
         if run >= MOST_RUNS:
-            raise BrokenIndex(f"{self.directory}: no run number is left: {AGAIN}")
+            raise BrokenIndex(f"{self.directory}: no run number is left: {REMAKE_ADVICE}")
         return run
 
     def check(self, fragments: Iterable[str]) -> None:
@@ -151,7 +151,7 @@ class Index:
                 lines = zip(TABLES, checksum_lines, strict=True)
                 wrong = [f"{name}.parquet" for name, line in lines if line not in sums] or [SUMS]
                 raise BrokenIndex(
-                    f"{self.fragment_path(fragment, wrong[0])}: it is damaged: {AGAIN}"
+                    f"{self.fragment_path(fragment, wrong[0])}: it is damaged: {REMAKE_ADVICE}"
                 )
 
     def check_stamps(self, fragments: Iterable[str], since: int) -> None:
@@ -185,7 +185,7 @@ class Index:
         try:
             return read_table(path, columns)
         except (OSError, pa.ArrowException) as error:
-            raise BrokenIndex(f"{path}: {error}: {AGAIN}") from error
+            raise BrokenIndex(f"{path}: {error}: {REMAKE_ADVICE}") from error
 
     def count_rows(self, fragment: str) -> int:
         """Return the number of rows in a fragment's table of files."""
@@ -267,22 +267,22 @@ def _read_settings(directory: str) -> dict[str, Any]:
     except OSError as error:
         raise _unreadable(mark, error) from error
     except (ValueError, RecursionError) as error:
-        raise BrokenIndex(f"{mark}: it is damaged: {AGAIN}") from error
+        raise BrokenIndex(f"{mark}: it is damaged: {REMAKE_ADVICE}") from error
     if not isinstance(settings, dict) or settings.get("format") != FORMAT:
-        raise BrokenIndex(f"{directory}: an index of another release of pylink: {AGAIN}")
+        raise BrokenIndex(f"{directory}: an index of another release of pylink: {REMAKE_ADVICE}")
     roots = settings.get("roots", [])
     if (
         not isinstance(settings.get("targets", 0), str | None)
         or not isinstance(roots, list)
         or not all(isinstance(root, str) and root.startswith("/") for root in roots)
     ):
-        raise BrokenIndex(f"{mark}: it is damaged: {AGAIN}")
+        raise BrokenIndex(f"{mark}: it is damaged: {REMAKE_ADVICE}")
     return settings
 
 
 def _unreadable(path: str, error: OSError) -> BrokenIndex:
     """Make the error of an unreadable file; without permission, a new index would not help."""
-    advice = "" if isinstance(error, PermissionError) else f": {AGAIN}"
+    advice = "" if isinstance(error, PermissionError) else f": {REMAKE_ADVICE}"
     return BrokenIndex(f"{path}: {reason_of(error)}{advice}")
 
 

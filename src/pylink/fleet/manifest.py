@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pylink.diagnostics.errors import reason_of
 from pylink.files.reading import read_incoming
 from pylink.fleet.columns import MEMBERS, show_bytes
-from pylink.fleet.parquet import integers, pack_table, texts, words
+from pylink.fleet.parquet import make_integer_column, make_text_column, make_word_column, pack_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ def pack_members(members: Iterable[Member]) -> bytes:
     """Return the table of targets as a Parquet file."""
     rows = list(members)
     table: Table = {
-        "target": words([member.target for member in rows]),
-        "root": texts([member.root for member in rows]),
-        "path": texts([member.path for member in rows]),
-        "place": integers("int32", [member.place for member in rows]),
+        "target": make_word_column([member.target for member in rows]),
+        "root": make_text_column([member.root for member in rows]),
+        "path": make_text_column([member.path for member in rows]),
+        "place": make_integer_column("int32", [member.place for member in rows]),
     }
     return pack_table(MEMBERS, table)
 

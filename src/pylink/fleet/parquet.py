@@ -109,39 +109,41 @@ def pack_table(columns: Mapping[str, str], table: Table) -> bytes:
     return b"".join((*body, footer, len(footer).to_bytes(4, "little"), _MAGIC))
 
 
-def texts(values: Sequence[bytes]) -> Texts:
+def make_text_column(values: Sequence[bytes]) -> Texts:
     """Return a column of mostly distinct texts."""
     return Texts(ends_of(values), b"".join(values))
 
 
-def words(values: Sequence[str | None]) -> Texts:
+def make_word_column(values: Sequence[str | None]) -> Texts:
     """Return a column of texts that repeat, or None for null, with a dictionary."""
     numbers: dict[str | None, int] = {None: -1}
     rows = [numbers.setdefault(value, len(numbers) - 1) for value in values]
     del numbers[None]
-    return numbered([text.encode() for text in numbers if text is not None], rows)
+    return make_numbered_column([text.encode() for text in numbers if text is not None], rows)
 
 
-def numbered(dictionary: Sequence[bytes], rows: Iterable[int]) -> Texts:
+def make_numbered_column(dictionary: Sequence[bytes], rows: Iterable[int]) -> Texts:
     """Return a column whose rows have numbers of texts in `dictionary`, -1 for null."""
     return Texts(ends_of(dictionary), b"".join(dictionary), array("i", rows).tobytes())
 
 
-def constant(value: str | None, rows: int) -> Texts:
+def make_constant_column(value: str | None, rows: int) -> Texts:
     """Return a column with the text `value`, or null for None, in all of `rows` rows."""
-    return numbered([] if value is None else [value.encode()], [-(value is None)] * rows)
+    return make_numbered_column(
+        [] if value is None else [value.encode()], [-(value is None)] * rows
+    )
 
 
-def integers(kind: str, values: Iterable[int]) -> Numbers:
+def make_integer_column(kind: str, values: Iterable[int]) -> Numbers:
     """Return a column of integers of this type."""
     return Numbers(array({"int32": "i", "int64": "q", "uint64": "Q"}[kind], values).tobytes())
 
 
-def cells(kind: str, values: Sequence[Any]) -> Numbers | Texts:
+def make_column(kind: str, values: Sequence[Any]) -> Numbers | Texts:
     """Return a column of the type `kind` from Python values; None becomes a null."""
     if TYPES[kind][0] == _BYTE_ARRAY:
-        return words(values)
-    numbers = integers(kind, [value or 0 for value in values])
+        return make_word_column(values)
+    numbers = make_integer_column(kind, [value or 0 for value in values])
     return numbers._replace(valid=bytes(value is not None for value in values))
 
 

@@ -161,7 +161,7 @@ class State:
             # A fragment that was merged by this run has no count yet, though its files are known.
             counts[fragment] = self._index.count_rows(_name(fragment)) if count is None else count
         files = Files(*self.census.export_rows())
-        slots = build_slots(files.roots, files.ends, files.text)
+        slots = build_slots(files.root_numbers, files.ends, files.text)
         write_whole(self._path, _pack_block(counts, files, slots, b""))
 
     def _read(self, fragment: str) -> Rows:
@@ -184,8 +184,8 @@ def _pack_block(counts: Mapping[bytes, int], files: Files, slots: bytes, gone: b
     `slots`, a hash table, is for the first block, and `gone` for later ones; else they are empty.
     """
     fragments = b"".join(b"%s %d\n" % entry for entry in counts.items())
-    names = b"".join(root + b"\0" for root in files.names)
-    columns = (files.ends, files.stamps, files.roots, slots, files.text)
+    names = b"".join(root + b"\0" for root in files.root_names)
+    columns = (files.ends, files.stamps, files.root_numbers, slots, files.text)
     parts = (*columns, gone, names, fragments)
     body = b"".join(parts)
     return _HEAD.pack(_MAGIC, _checksum(body), *map(len, parts)) + body

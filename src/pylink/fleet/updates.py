@@ -14,7 +14,7 @@ from pylink.fleet.index import Index
 from pylink.fleet.locks import Writing
 from pylink.fleet.parts import Part, parts
 from pylink.fleet.state import State, saved_at
-from pylink.fleet.walk import Files, Stamp, find_listed, split_by_root, walk, youngest
+from pylink.fleet.walk import Files, Stamp, find_listed, split_by_root, time_one_tick_ago, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def update(
         total = sum(changed.sizes)
         done = 0
         new_rows = []
-        for fragment in engine.map(make, parts(index.next_run(), changed, gone)):
+        for fragment in engine.map(make_part_fragment, parts(index.next_run(), changed, gone)):
             index.publish(fragment.rows.fragment, fragment.tables)
             new_rows.append(fragment.rows)
             done += fragment.size
@@ -132,8 +132,8 @@ def _find_gone(tree: Tree, roots: Sequence[bytes]) -> Files:
     """Return the removed files of these roots, except in directories that could not be read."""
     unreadable = tuple(directory.rstrip(b"/") + b"/" for directory, _ in tree.closed)
     unseen = tree.unseen
-    root_numbers = {number for number, name in enumerate(unseen.names) if name in roots}
-    rows = [row for row, root in enumerate(array("i", unseen.roots)) if root in root_numbers]
+    listed_roots = {number for number, name in enumerate(unseen.root_names) if name in roots}
+    rows = [row for row, root in enumerate(array("i", unseen.root_numbers)) if root in listed_roots]
     if unreadable:
         rows = [row for row in rows if not unseen.file(row).full_path.startswith(unreadable)]
     return unseen if len(rows) == unseen.rows else Files.of(map(unseen.file, rows))
@@ -150,7 +150,7 @@ def _stamp_description(description: str | None) -> Stamp | None:
         stamp = Stamp.of(os.stat(description))
     except OSError:
         return None
-    return stamp if stamp.ctime <= youngest() else None
+    return stamp if stamp.ctime <= time_one_tick_ago() else None
 
 
 def _read_targets(description: str, files: Iterable[tuple[bytes, bytes]]) -> bytes:
@@ -160,7 +160,7 @@ def _read_targets(description: str, files: Iterable[tuple[bytes, bytes]]) -> byt
     return pack_members(read_members(description, sorted(files)))
 
 
-def make(part: Part) -> Fragment:
+def make_part_fragment(part: Part) -> Fragment:
     """Make the fragment of a part, and import `fragment` only now."""
     from pylink.fleet.fragment import make_fragment
 

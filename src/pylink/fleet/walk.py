@@ -76,18 +76,18 @@ class TreeFile:
 class Files(NamedTuple):
     """Files as columns, over which native code loops; `Columns` of census.pyi describes them.
 
-    `names` are the roots, and `roots` the number of each file's root among them.
+    `root_names` are the roots, and `root_numbers` the number of each file's root among them.
     """
 
-    names: list[bytes]
-    roots: bytes
+    root_names: list[bytes]
+    root_numbers: bytes
     ends: bytes
     text: bytes
     stamps: bytes
 
     @property
     def rows(self) -> int:
-        return len(self.roots) // 4
+        return len(self.root_numbers) // 4
 
     @property
     def sizes(self) -> array[int]:
@@ -96,9 +96,9 @@ class Files(NamedTuple):
     def file(self, row: int) -> TreeFile:
         """Return the file in a row."""
         start, end = _PAIR.unpack_from(self.ends, 8 * row)
-        (root,) = _NUMBER.unpack_from(self.roots, 4 * row)
+        (root,) = _NUMBER.unpack_from(self.root_numbers, 4 * row)
         stamp = Stamp(*_STAMP.unpack_from(self.stamps, _STAMP.size * row))
-        return TreeFile(self.names[root], self.text[start:end], stamp)
+        return TreeFile(self.root_names[root], self.text[start:end], stamp)
 
     def files(self) -> Iterator[TreeFile]:
         return map(self.file, range(self.rows))
@@ -108,8 +108,8 @@ class Files(NamedTuple):
         ends = array("q", self.ends[8 * first : 8 * (last + 1)])
         start = ends[0]
         return Files(
-            self.names,
-            self.roots[4 * first : 4 * last],
+            self.root_names,
+            self.root_numbers[4 * first : 4 * last],
             array("q", [end - start for end in ends]).tobytes(),
             self.text[start : ends[-1]],
             self.stamps[_STAMP.size * first : _STAMP.size * last],
@@ -133,12 +133,13 @@ class Files(NamedTuple):
         """Return the rows of this object, and after them those of `other`."""
         if not other.rows:
             return self
-        names = list(dict.fromkeys((*self.names, *other.names)))
-        numbers = [names.index(name) for name in other.names]
+        names = list(dict.fromkeys((*self.root_names, *other.root_names)))
+        numbers = [names.index(name) for name in other.root_names]
         start = len(self.text)
         return Files(
             names,
-            self.roots + array("i", map(numbers.__getitem__, array("i", other.roots))).tobytes(),
+            self.root_numbers
+            + array("i", map(numbers.__getitem__, array("i", other.root_numbers))).tobytes(),
             self.ends + array("q", [start + end for end in array("q", other.ends)[1:]]).tobytes(),
             self.text + other.text,
             self.stamps + other.stamps,
@@ -165,7 +166,7 @@ def walk(census: Census, roots: Sequence[bytes], skipped: bytes = b"") -> Tree:
     """
     closed = []
     for root in roots:
-        closed += census.walk(root, _path_below(root, skipped), MAX_SIZE, youngest())
+        closed += census.walk(root, _path_below(root, skipped), MAX_SIZE, time_one_tick_ago())
     return Tree(Files(*census.compare()), Files(*census.find_missing()), _describe_errors(closed))
 
 
@@ -176,7 +177,9 @@ def find_listed(
     closed, missing_paths = [], []
     for root, names in paths.items():
         inner = _path_below(root, skipped)
-        unreadable, unmatched = census.find_at(root, list(names), inner, MAX_SIZE, youngest())
+        unreadable, unmatched = census.find_at(
+            root, list(names), inner, MAX_SIZE, time_one_tick_ago()
+        )
         closed += unreadable
         missing_paths.append(unmatched)
     changed = Files(*census.compare())
@@ -204,7 +207,7 @@ def ends_of(values: Iterable[bytes]) -> bytes:
     return array("q", itertools.accumulate(map(len, values), initial=0)).tobytes()
 
 
-def youngest() -> int:
+def time_one_tick_ago() -> int:
     """Return the time (ns) one clock tick ago.
 
     A file that changed later may change again within its tick, and so keep its times.

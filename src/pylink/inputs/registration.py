@@ -99,7 +99,8 @@ def find_contained(static: dict[bytes, Module], libraries: Sequence[Library]) ->
         for wrapper, module in static.items()
         if not module.in_archive
         or not any(
-            wrapper in other.wrappers and other.place <= module.number for other in libraries
+            wrapper in other.wrappers and other.sources_before <= module.number
+            for other in libraries
         )
     }
 
@@ -151,7 +152,7 @@ def _is_omitted(library: Library, static: dict[bytes, Module], contained: set[by
     return all(
         identifier in contained
         and static[identifier].in_archive
-        and static[identifier].number < library.place
+        and static[identifier].number < library.sources_before
         for identifier in {*library.open, *library.closed, *library.contained}
     )
 

@@ -128,12 +128,12 @@ class Libraries:
         return lenders
 
     def add(
-        self, source: Source, library: Library | None, place: int, sink: Sink
+        self, source: Source, library: Library | None, sources_before: int, sink: Sink
     ) -> Library | None:
         """Add a shared library and return it; None if it has no code that the link may take.
 
-        It is read from `source`, unless `library` describes it. `place` is the number of sources in
-        front of it.
+        It is read from `source`, unless `library` describes it. `sources_before` is
+        the number of sources in front of it.
         """
         if library is None and source.arena.startswith(ELF_MAGIC, source.offset):
             library = read_library(source.arena, source.offset, source.size, source.name, sink)
@@ -141,7 +141,7 @@ class Libraries:
                 library.source = source
         if library is None:
             return None
-        library.place = place
+        library.sources_before = sources_before
         self.libraries.append(library)
         return library if library.open else None
 

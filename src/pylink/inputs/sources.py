@@ -16,14 +16,14 @@ class Library:
     `open` and `closed` are ids (see `inputs/sharedlib.py`), `wrappers` the ids whose wrapper is
     exported, and `interposable` the closed ids whose registration function a program can replace.
     `contained` are the modules in the file; a library that only has a device link contains none.
-    `place` is the number of sources in front of it. `anchor` is a function that only this library
-    defines, or None. `has_runtime` says that it has a CUDA runtime of its own. `modules` is the
-    number of modules, open or closed. `source` is the file, None if only parts of it were read.
+    `sources_before` is the number of sources in front of it. `anchor` is a function that only this
+    library defines, or None. `has_runtime` says that it has a CUDA runtime of its own. `modules` is
+    the number of modules, open or closed. `source` is the file, None if only parts of it were read.
     """
 
     __slots__ = (
         "anchor", "closed", "contained", "file", "has_runtime", "interposable", "modules", "open",
-        "place", "source", "wrappers",
+        "source", "sources_before", "wrappers",
     )  # fmt: skip
 
     def __init__(self, file: str) -> None:
@@ -34,7 +34,7 @@ class Library:
         self.wrappers: set[bytes] = set()
         self.interposable: set[bytes] = set()
         self.contained: set[bytes] = set()
-        self.place = 0
+        self.sources_before = 0
         self.anchor: bytes | None = None
         self.has_runtime = False
         self.modules = 0

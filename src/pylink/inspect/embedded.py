@@ -75,8 +75,8 @@ class FileSection:
         self.name, self.start, self.end = name, start, end
 
 
-def leaves_registration(source: ByteSource) -> bool:
-    """Return whether a library or program leaves the registration of its device code to others.
+def lacks_registration(source: ByteSource) -> bool:
+    """Return whether another file must register the device code of a library or program.
 
     It then has an undefined symbol of a function that registers a module.
     """

@@ -24,7 +24,7 @@ def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: Patches, row:
             return
 
 
-def explain_deleted(diagnostic: Diagnostic, placed: Placed) -> None:
+def explain_extern_array(diagnostic: Diagnostic, placed: Placed) -> None:
     """Set the place and symbol of a diagnostic about data that refers to an extern array.
 
     They are those of the first such relocation.

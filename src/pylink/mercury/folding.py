@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import dedup as kernel
-from pylink.facts.outcomes import Comparison
+from pylink.facts.outcomes import FoldOutcome
 from pylink.mercury.index import FoldIndex, KeptObjects
 from pylink.mercury.stages import Tally, Verdict, check_options, decide
 from pylink.mercury.stats import Stats
@@ -139,7 +139,7 @@ def _fold_by_index(
         else:
             for other in index.find(item) if eligible else ():
                 verdict = verdicts[other] = decide(items[other], item, tally, symbols=symbols)
-                if verdict.reason_row == Comparison.ACCEPTED:
+                if verdict.reason_row == FoldOutcome.ACCEPTED:
                     twin = other
                     break
         if twin is not None:

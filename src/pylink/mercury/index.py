@@ -28,7 +28,7 @@ objects of all shapes that are large enough.
 from __future__ import annotations
 
 from pylink._native.dedup import find_covering_shapes
-from pylink.facts.outcomes import Comparison
+from pylink.facts.outcomes import FoldOutcome
 from pylink.mercury.prefilter import primary_digest, target_digest
 
 TYPE_CHECKING = False
@@ -190,8 +190,8 @@ class FoldIndex:
 def branching_point(verdict: Verdict) -> BranchingPoint | None:
     """Return the section whose digest distinguishes the two objects; None if no section does."""
     index = verdict.index
-    if index is not None and verdict.reason_row == Comparison.BYTES_DIFFER:
+    if index is not None and verdict.reason_row == FoldOutcome.BYTES_DIFFER:
         return 1, index
-    if index is not None and verdict.reason_row == Comparison.TARGET_TWIN:
+    if index is not None and verdict.reason_row == FoldOutcome.TARGET_TWIN:
         return 3, verdict.candidate.vectors.target_key(index)
     return None

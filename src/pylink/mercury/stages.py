@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import dedup as kernel
-from pylink.facts.outcomes import Comparison
+from pylink.facts.outcomes import FoldOutcome
 from pylink.mercury.objects import MercuryObject
 from pylink.mercury.prefilter import PREFILTERS, fill_targets
 from pylink.mercury.reasons import REASONS, show_name
@@ -46,7 +46,7 @@ class Verdict:
 
     @property
     def reason_row(self) -> int:
-        """The outcome, a number of `Comparison`: a key of pylink.mercury.reasons.REASONS."""
+        """The outcome, a number of `FoldOutcome`: a key of pylink.mercury.reasons.REASONS."""
         return self._result.why
 
     @property
@@ -63,7 +63,7 @@ class Verdict:
     def index(self) -> int | None:
         """The failing row of the candidate's vector for this stage; None without a single one."""
         result = self._result
-        return None if result.why == Comparison.ACCEPTED or result.index < 0 else result.index
+        return None if result.why == FoldOutcome.ACCEPTED or result.index < 0 else result.index
 
     @property
     def offset(self) -> int | None:
@@ -73,7 +73,7 @@ class Verdict:
         relocation.
         """
         result = self._result
-        return None if result.why == Comparison.ACCEPTED or result.offset < 0 else result.offset
+        return None if result.why == FoldOutcome.ACCEPTED or result.offset < 0 else result.offset
 
     @property
     def symbol(self) -> int | None:
@@ -216,7 +216,7 @@ def decide(
     `hashed` and `symbols` are the values that `check_options` returns.
     """
     result = kernel.compare(reference.vectors, candidate.vectors, hashed=hashed, symbols=symbols)
-    if result.why == Comparison.NEEDS_DIGESTS:
+    if result.why == FoldOutcome.NEEDS_DIGESTS:
         tally = Tally()
         reference_vectors = reference.vectors
         fill_targets(reference, reference_vectors.list_missing_digests(reference_vectors), tally)

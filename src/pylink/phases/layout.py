@@ -116,9 +116,9 @@ def _check_deleted(placed: Placed, sink: Sink) -> None:
     reserved_bytes = SYSTEM_SHARED if family == FAMILY_C else 0
 
     def explain(diagnostic: Diagnostic) -> None:
-        from pylink.locate.fields import explain_deleted
+        from pylink.locate.fields import explain_extern_array
 
-        explain_deleted(diagnostic, placed)
+        explain_extern_array(diagnostic, placed)
 
     if family != FAMILY_B and resolved.refers_to_deleted_array(placed, reserved_bytes):
         from pylink.phases.report_symbols import report_deleted

@@ -50,7 +50,7 @@ def report_clashes(merged: Merged, clashes: Clashes, sink: Sink) -> None:
     objects = merged.objects
     for clash in clashes:
         symbol, first = clash.symbol, clash.first
-        if clash.kind == Clash.NO_NODE:
+        if clash.kind == Clash.FUNCTION_AS_VARIABLE:
             sink.fatal("function-as-variable", explain=_explain_definition(objects, symbol))
         kind, note = CLASH_KINDS[clash.kind]
         hints, other = clash_hints(merged, kind, symbol, first)
@@ -250,21 +250,23 @@ def report_recursion(merged: Merged, kernels: Sequence[int], sink: Sink) -> None
     `kernels` names a kernel once for each function with unbounded stack that it calls. Each of its
     reports shows the cycle of another such function.
     """
-    turns: dict[int, int] = {}  # by kernel: its number of reports so far
+    report_counts: dict[int, int] = {}  # by kernel: its number of reports so far
     for kernel in kernels:
-        turn = turns.get(kernel, 0)
-        turns[kernel] = turn + 1
+        unbounded_index = report_counts.get(kernel, 0)
+        report_counts[kernel] = unbounded_index + 1
         sink.report(
             "stack-size",
-            explain=_explain_recursion(merged, kernel, turn),
+            explain=_explain_recursion(merged, kernel, unbounded_index),
             symbol=entity_name(merged, kernel),
         )
 
 
-def _explain_recursion(merged: Merged, kernel: int, turn: int) -> Callable[[Diagnostic], None]:
+def _explain_recursion(
+    merged: Merged, kernel: int, unbounded_index: int
+) -> Callable[[Diagnostic], None]:
     """Return a function that adds the place of a kernel and the calls of a cycle to a diagnostic.
 
-    `turn` is the number, from 0, of one of the kernel's callees with unbounded stack.
+    `unbounded_index` is the number, from 0, of one of the kernel's callees with unbounded stack.
     """
 
     def explain(diagnostic: Diagnostic) -> None:
@@ -272,7 +274,7 @@ def _explain_recursion(merged: Merged, kernel: int, turn: int) -> Callable[[Diag
 
         places = _places(merged.objects)
         places.fill_definition(diagnostic, _winner(merged, kernel))
-        cycle = find_cycle(merged, kernel, turn)
+        cycle = find_cycle(merged, kernel, unbounded_index)
         diagnostic.notes += [
             _note_call(merged, places, caller, callee)
             for caller, callee in zip(cycle, cycle[1:] + cycle[:1], strict=True)

@@ -313,7 +313,7 @@ class SharedInputs:
         batch_numbers = self._batch_numbers(arenas)
         with self._lock:
             first_store = len(arenas)  # the number of the first store among the arenas returned
-            stored, missing = sharing.recall(
+            stored, missing = sharing.replace_packed(
                 rows, batch_numbers, first_store, self._payload_places, self._repeated
             )
             if missing:
@@ -321,11 +321,11 @@ class SharedInputs:
                     store, extents = payloads.gather(missing, arenas, _no_contents)
                 except MemoryError:
                     return rows, arenas
-                sharing.learn(
+                sharing.record_unpacked(
                     missing, batch_numbers, extents, len(self._stores), self._payload_places
                 )
                 self._stores.append(store)
-                stored, _ = sharing.recall(
+                stored, _ = sharing.replace_packed(
                     rows, batch_numbers, first_store, self._payload_places, frozenset()
                 )
             return stored, [*arenas, *self._stores]

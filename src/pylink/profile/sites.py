@@ -34,12 +34,12 @@ def add_source_counters(report: Report, action: Action, results: PhaseResults) -
     section = section_of_busiest_function(results)
     if section is None:
         return
-    from pylink.report.source.loaded import load
+    from pylink.report.source.loaded import load_with_addresses
 
     merged = results.placed.merged
     entity = results.placed.outs[section].entity
     name = entity_name(merged, entity)
-    loaded_code = load(results.final.image)
+    loaded_code = load_with_addresses(results.final.image)
     function_address = loaded_code.addresses.get(name)
     if function_address is None:
         return

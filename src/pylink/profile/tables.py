@@ -6,7 +6,7 @@ from html import escape
 from typing import NamedTuple
 
 from pylink.mercury.rows import FoldRow, decision_row
-from pylink.tabular.columns import Lap, Milliseconds, Place, Size
+from pylink.tabular.columns import Milliseconds, Place, SharedMilliseconds, Size
 from pylink.tabular.page import bars_html
 from pylink.tabular.table import Table
 from pylink.timing import NS_PER_MS
@@ -48,8 +48,8 @@ class StepRow(NamedTuple):
 
     phase: str
     step: str | None
-    wall: Lap
-    cpu: Lap
+    wall: SharedMilliseconds
+    cpu: SharedMilliseconds
     items: int
     counted: str
     page_faults: int

@@ -46,17 +46,18 @@ _WAITING_BATCHES = 2
 class _EntryResult:
     """The result of measuring one entry; most fields are those of `ledger.Measured`.
 
-    `mark` is a part of a symbol's name that tells the source file. `same` is the number of the
+    `mark` is a part of a symbol's name that tells the source file. `same_as` is the number of the
     entry with equal contents, which is compressed instead of this one, or -1. `as_zstd` has the
     size of the payload as zstd, and the size of this after deflate (None: not measured).
     """
 
-    __slots__ = ("as_zstd", "elf_type", "fingerprints", "mark", "same", "savings")
+    __slots__ = ("as_zstd", "elf_type", "fingerprints", "mark", "same_as", "savings")
 
     def __init__(
-        self, elf_type: int, mark: bytes, fingerprints: tuple[bytes, bytes], same: int
+        self, elf_type: int, mark: bytes, fingerprints: tuple[bytes, bytes], same_as: int
     ) -> None:
-        self.elf_type, self.mark, self.fingerprints, self.same = elf_type, mark, fingerprints, same
+        self.elf_type, self.mark = elf_type, mark
+        self.fingerprints, self.same_as = fingerprints, same_as
         self.as_zstd: tuple[int, int] | None = None
         self.savings: dict[str, Saving] = {}
 
@@ -192,7 +193,7 @@ class Counter:
                     return
                 payload_data, native_codec = contents, Codec.STORED
             size = len(payload_data)
-        recompresses = (
+        is_recompressed = (
             self._recompress and kind == EntryKind.ELF and codec != FLAG_ZSTD and leaf.header > 0
         )
         download = (leaf.download or 0) - leaf.header_download
@@ -206,12 +207,12 @@ class Counter:
             number,
             payload_bytes,
             download,
-            recompresses,
+            is_recompressed,
         )
         batch.add(leaf, name, payload, (stored_data, codec))
         batch.cost += payload_bytes + full
         self._in_memory += payload_bytes + full
-        batch.work += (full + size) * (_FRAME_WORK if recompresses else 1)
+        batch.work += (full + size) * (_FRAME_WORK if is_recompressed else 1)
         is_full = batch.work >= _BATCH_WORK or len(batch.leaves) == _MOST_BATCH_ENTRIES
         if is_full or self._experiments:
             self.submit()
@@ -270,9 +271,9 @@ class Counter:
         """Return the result of entry `number` of a batch, with the slow measurements requested."""
         payload, (packed, codec) = batch.payloads[number], batch.packed[number]
         result = _EntryResult(
-            measured.elf_type, measured.unit, (measured.exact, measured.like), measured.same
+            measured.elf_type, measured.unit, (measured.exact, measured.like), measured.same_as
         )
-        if payload.compressed and measured.same < 0:
+        if payload.is_recompressed and measured.same_as < 0:
             if measured.frame_size:
                 result.as_zstd = frame_bytes(
                     measured.frame, measured.frame_size, deflate=batch.deflate
@@ -338,8 +339,8 @@ class Counter:
             if result is None:
                 self.count_unreadable(leaf, name, "its payload is damaged")
                 continue
-            if result.same >= 0:
-                self._repeated.append((leaf, result.same))
+            if result.same_as >= 0:
+                self._repeated.append((leaf, result.same_as))
             elif result.as_zstd is not None:
                 leaf.as_zstd, leaf.as_zstd_download = result.as_zstd
                 self._originals[leaf.number] = leaf

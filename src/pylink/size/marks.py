@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_right
 
 
-class Marks:
+class InflationMarks:
     """Counts of a deflated member's inflated bytes, taken after each `step` bytes of the archive.
 
     `bytes_out[i]` is the number of inflated bytes after i steps. Between two marks, bytes are

@@ -162,7 +162,7 @@ class Reduction:
         return {name: value for name, value in vars(self).items() if name != "leaves"}
 
 
-def whole_leaves(
+def remove_leaves(
     rule: str, title: str, letter: str, leaves: list[Leaf], condition: str, how: str
 ) -> Iterable[Reduction]:
     """Yield the reduction that removes these leaves completely, if there are any."""

@@ -11,8 +11,8 @@ class Payload:
 
     `data` is None for bytes that are in a file. `codec` is a `Codec`, 0 for stored bytes. `kind` is
     the `EntryKind` of the entry, and `entry` its number in the ledger. The payload takes
-    `installed` bytes in the file and `download` bytes in the archive. With `compressed` it is
-    compressed again as zstd, to measure the result.
+    `installed` bytes in the file and `download` bytes in the archive. With `is_recompressed`
+    it is compressed again as zstd, to measure the result.
     """
 
     data: bytes | None
@@ -24,4 +24,4 @@ class Payload:
     entry: int
     installed: int
     download: int
-    compressed: bool
+    is_recompressed: bool

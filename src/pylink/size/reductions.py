@@ -24,7 +24,7 @@ from pylink.size.model import (
     Leaf,
     Reduction,
     Sizes,
-    whole_leaves,
+    remove_leaves,
 )
 from pylink.size.sourcerules import (
     arm_only_chips,
@@ -56,7 +56,7 @@ def reductions(sizes: Sizes, templates: list[Row] | None = None) -> list[Reducti
         *_other_compression(sizes, "none", "stored-cubins", "stored, not compressed"),
         *_other_compression(sizes, "lz4", "lz4-cubins", "in LZ4, where zstd is smaller"),
         *_unreached_ptx(sizes),
-        *_twins(sizes),
+        *_replaceable_cubins(sizes),
         *_experiment_savings(sizes, SMALLER_MODE),
         *_experiment_savings(sizes, NO_DEBUG),
         *repeated_contents(sizes),
@@ -100,7 +100,7 @@ def _linked_copies(sizes: Sizes) -> Iterable[Reduction]:
         and (leaf.file, leaf.target) in linked
         and (kernels[leaf.number] or functions[leaf.number]) <= linked[leaf.file, leaf.target]
     ]
-    return whole_leaves(
+    return remove_leaves(
         "linked-copies",
         "relocatable code that is linked",
         "B",
@@ -192,7 +192,7 @@ def _unreached_ptx(sizes: Sizes) -> Iterable[Reduction]:
             )
         }
         leaves += [leaf for leaf in entries if plain_number(leaf, PTX) in unreached]
-    return whole_leaves(
+    return remove_leaves(
         "unreached-ptx",
         f"{len(leaves)} PTX beside code for each GPU",
         "A",
@@ -202,7 +202,7 @@ def _unreached_ptx(sizes: Sizes) -> Iterable[Reduction]:
     )
 
 
-def _twins(sizes: Sizes) -> Iterable[Reduction]:
+def _replaceable_cubins(sizes: Sizes) -> Iterable[Reduction]:
     """Yield, by target, cubins equal to the one that the driver would use without them.
 
     That is the cubin in the same container for the highest minor version below. Cubins are equal if
@@ -215,7 +215,7 @@ def _twins(sizes: Sizes) -> Iterable[Reduction]:
         if leaf.container >= 0 and number:
             by_target = containers.setdefault((leaf.file, leaf.container), {})
             by_target.setdefault(number, []).append(leaf)
-    twins: dict[tuple[int, int, bool], list[Leaf]] = {}
+    replaceable: dict[tuple[int, int, bool], list[Leaf]] = {}
     for (file, _), by_target in containers.items():
         is_arm = sizes.files[file].is_arm
         for number in sorted(by_target, reverse=True):
@@ -228,18 +228,18 @@ def _twins(sizes: Sizes) -> Iterable[Reduction]:
                 continue
             leaf, chosen_leaf = by_target[number][0], by_target[chosen_number][0]
             same, similar = (
-                fingerprint == twin
-                for fingerprint, twin in zip(
+                fingerprint == chosen
+                for fingerprint, chosen in zip(
                     leaf.fingerprints, chosen_leaf.fingerprints, strict=True
                 )
             )
             if similar and leaf.fingerprints[1]:
                 key = number, chosen_number, same
-                twins.setdefault(key, []).append(leaf)
-    for (number, chosen_number, exact), leaves in sorted(twins.items()):
+                replaceable.setdefault(key, []).append(leaf)
+    for (number, chosen_number, exact), leaves in sorted(replaceable.items()):
         exception = "" if exact else ", except for a mark"
         count = count_text(len(leaves), "cubin")
-        yield from whole_leaves(
+        yield from remove_leaves(
             "twins",
             f"{count} of sm_{number} as of sm_{chosen_number}{exception}",
             "B",

@@ -9,7 +9,7 @@ from array import array
 
 from pylink.size.chips import TEGRA
 from pylink.size.levels import SHARED
-from pylink.size.model import CUBIN, NO_NUMBER, RELOCATABLE, Leaf, Reduction, Sizes, whole_leaves
+from pylink.size.model import CUBIN, NO_NUMBER, RELOCATABLE, Leaf, Reduction, Sizes, remove_leaves
 from pylink.terminal.numbers import count_text
 
 TYPE_CHECKING = False
@@ -133,7 +133,7 @@ def arm_only_chips(sizes: Sizes) -> Iterable[Reduction]:
         and leaf.target.rstrip("af") in tegra_targets
     ]
     chips = sorted({leaf.target for leaf in leaves})
-    yield from whole_leaves(
+    yield from remove_leaves(
         "other-hosts",
         f"{count_text(len(leaves), 'cubin')} for {', '.join(chips)} in x86-64 files",
         "C",

@@ -10,7 +10,7 @@ from pylink.files.reading import MAX_SIZE, Incoming, read_incoming
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.size.marks import Marks
+    from pylink.size.marks import InflationMarks
 
 
 # First bytes of a zip file with members, and of an empty one.
@@ -120,7 +120,7 @@ class FileSource(Source):
 class MemorySource(Source):
     """Bytes in memory, from a pipe or, with `marks`, of an inflated member of a zip file."""
 
-    def __init__(self, data: bytes | bytearray, marks: Marks | None = None) -> None:
+    def __init__(self, data: bytes | bytearray, marks: InflationMarks | None = None) -> None:
         self._data = memoryview(data)
         self.size = len(data)
         self.in_archive = marks is not None

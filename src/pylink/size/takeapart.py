@@ -23,7 +23,7 @@ from pylink.inspect.embedded import (
     FileSection,
     entry_at,
     find_device_code,
-    leaves_registration,
+    lacks_registration,
     sections_of,
 )
 from pylink.size.entries import Counter
@@ -149,7 +149,7 @@ class Reader:
             elf.elf_type = int.from_bytes(head[16:18], "little")
             machine = _machine_of(head)
             elf.is_arm, elf.is_x86 = machine == EM_AARCH64, machine == EM_X86_64
-            elf.is_open = leaves_registration(source)
+            elf.is_open = lacks_registration(source)
         self._read_source(source, file, path, "", 0)
         if self._counter.thorough and self._sizes.files[file].elf_type in LOADED:
             self._counter.finish()

@@ -16,7 +16,7 @@ from array import array
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from pylink.size.marks import Marks
+from pylink.size.marks import InflationMarks
 from pylink.size.sources import ZIP_MAGICS, MemorySource, PartSource, Source
 
 TYPE_CHECKING = False
@@ -161,7 +161,7 @@ def _open_deflated(
     source: Source, member: Member, accepts: Callable[[bytes], bool]
 ) -> Source | None:
     """Return the contents of a deflated member, as `open_member` does."""
-    marks = Marks(_STEP, member.packed)
+    marks = InflationMarks(_STEP, member.packed)
     buffer: bytearray | Inflated | None = None  # set if the member is accepted
     inflater = zlib.decompressobj(_RAW_DEFLATE)
     total = checksum = bytes_in = 0
@@ -192,7 +192,7 @@ def _open_deflated(
     return MemorySource(buffer, marks) if isinstance(buffer, bytearray) else buffer
 
 
-def _create_buffer(source: Source, member: Member, marks: Marks) -> bytearray | Inflated:
+def _create_buffer(source: Source, member: Member, marks: InflationMarks) -> bytearray | Inflated:
     """Return what holds a member: a buffer for its bytes, or a source that inflates it again."""
     if member.size > MOST_MEMBER_BYTES:
         raise DamagedZip(f"it has more than {MOST_MEMBER_BYTES} bytes")
@@ -208,7 +208,7 @@ class Inflated(Source):
 
     in_archive = True
 
-    def __init__(self, source: Source, member: Member, marks: Marks) -> None:
+    def __init__(self, source: Source, member: Member, marks: InflationMarks) -> None:
         self._source, self._member, self._marks = source, member, marks
         self.size = member.size
         # By stretch: its offset in the member, and the inflater at its start with the offset of

@@ -6,7 +6,7 @@ reaches through `/proc/self/fd`. They have no path, so none remains, even if pyl
 killed. Printed output comes through a pipe and is counted as it arrives. The program has a process
 group of its own, so that its children end with it.
 
-`run_in_front` runs a program with the streams of pylink, `start_helper` one that answers many
+`run_attached` runs a program with the streams of pylink, `start_helper` one that answers many
 requests.
 """
 
@@ -218,7 +218,7 @@ class ToolProcess:
             os.close(self.files.pop())
 
 
-def run_in_front(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+def run_attached(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
     """Run a program with the streams of this process; return its exit status, or raise OSError.
 
     `environment` is by default that of this process. The program is killed if an exception, such as

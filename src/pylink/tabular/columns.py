@@ -12,7 +12,7 @@ A table's rows are NamedTuples, and each of their fields is a column.
 | str | U, as wide as the longest | dictionary of UTF-8 |
 | str, or none | the same, empty for none | dictionary with nulls |
 
-The types below, such as `Size` and `Lap`, are numbers annotated with their unit.
+The types below, such as `Size` and `SharedMilliseconds`, are numbers annotated with their unit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Size = Annotated[int, Unit("bytes", sums=True)]
 Place = Annotated[int, Unit("bytes")]
 Milliseconds = Annotated[float, Unit("ms", sums=True)]
 # Milliseconds that may also be counted in other rows, so that their sum means nothing.
-Lap = Annotated[float, Unit("ms")]
+SharedMilliseconds = Annotated[float, Unit("ms")]
 Seconds = Annotated[float, Unit("s")]
 # A quotient of two quantities.
 Ratio = Annotated[float, Unit("ratio")]

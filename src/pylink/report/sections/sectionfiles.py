@@ -66,7 +66,7 @@ class LoadedSections(Findings):
             or (without_sets and DEFAULT_SET in chosen_sets and not loaded.section.sets)
         ]
 
-    def malformed(self) -> list[tuple[Path, str]]:
+    def malformed_metrics(self) -> list[tuple[Path, str]]:
         """Return pairs (file, error) for the definitions of derived metrics that are invalid."""
         messages = []
         for loaded in self.sections:

@@ -32,7 +32,7 @@ class Loaded:
     addresses: dict[str, int]
 
 
-def load(cubin: bytes) -> Loaded:
+def load_with_addresses(cubin: bytes) -> Loaded:
     """Return a copy of a linked cubin in which functions have addresses. Raises MalformedCubin."""
     image = Image(cubin)
     starts = {}

@@ -27,7 +27,7 @@ def list_files(options: Mapping[str, Any]) -> int:
     warnings: list[str] = []
     if options.get("list_sections") or options.get("list_sets"):
         loaded = load(path)
-        errors += [*loaded.errors, *loaded.malformed()]
+        errors += [*loaded.errors, *loaded.malformed_metrics()]
         warnings += loaded.warnings
         if options.get("list_sections"):
             # `prepare` adds sections in no set, too, if options name their directory.
