@@ -145,7 +145,7 @@ SOURCES = sorted([*NATIVE.glob("*/*.pyx"), *NATIVE.glob("*/*.pxd")])
 # What an action of a kernel begins with. Functions of one type begin with its name: `vec_push`.
 VERBS = re.compile(
     r"(?:absorb|add|adopt|align|allocate|append|assign|begin|bind|build|change|check|claim|"
-    r"clear|compare|compress|convert|copy|count|create|cut|decide|digest|drop|emit|end|enter|"
+    r"clear|compare|compress|convert|copy|count|create|cut|decide|decompress|digest|drop|emit|end|enter|"
     r"expect|extend|fetch|fill|find|finish|flag|fold|follow|free|gather|grow|guard|hash|index|"
     r"inherit|insert|intern|join|keep|learn|link|list|make|map|mark|mask|match|measure|"
     r"mention|merge|move|name|next|number|open|order|overtake|paint|pair|parse|patch|pick|"

@@ -7,9 +7,6 @@
 #include <pthread.h>
 #include <stddef.h>
 
-/* Numbers of Codec in pylink/facts/picknumbers.py. */
-enum { PYLINK_LZ4_BLOCK = 1, PYLINK_ZSTD_FRAME = 2 };
-
 /* Functions of the libraries; NULL before their library is opened. */
 typedef int (*pylink_lz4_t)(const char*, char*, int, int);
 typedef size_t (*pylink_zstd_t)(void*, void*, size_t, const void*, size_t);
@@ -40,16 +37,21 @@ static void* pylink_zstd_context(void) {
     return context;
 }
 
-/* Open the library at `path` for a codec. Returns whether it has what the codec needs;
-   pylink_decompress uses it from then on. */
-static int pylink_open_codec(int codec, const char* path) {
+/* Open the library of LZ4 at `path`. Returns whether it can decompress; it is used from then on. */
+static int pylink_open_lz4(const char* path) {
     void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL)
         return 0;
-    if (codec == PYLINK_LZ4_BLOCK) {
-        pylink_lz4 = (pylink_lz4_t)dlsym(library, "LZ4_decompress_safe");
-        return pylink_lz4 != NULL;
-    }
+    pylink_lz4 = (pylink_lz4_t)dlsym(library, "LZ4_decompress_safe");
+    return pylink_lz4 != NULL;
+}
+
+/* Open the library of Zstandard at `path`. Returns whether it can decompress; it is used from then
+   on. */
+static int pylink_open_zstd(const char* path) {
+    void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    if (library == NULL)
+        return 0;
     if (pylink_zstd != NULL)
         return 1;
     pylink_zstd_error = (pylink_zstd_error_t)dlsym(library, "ZSTD_isError");
@@ -61,19 +63,25 @@ static int pylink_open_codec(int codec, const char* path) {
     return pylink_zstd != NULL;
 }
 
-/* Decompress the `size` bytes at `from` to `to`. Returns whether they become exactly `room` bytes;
-   otherwise some of these may be written. Nothing outside the two ranges is touched. */
-static int pylink_decompress(int codec, const void* from, size_t size, void* to, size_t room) {
-    if (codec == PYLINK_LZ4_BLOCK && pylink_lz4 != NULL && size <= INT_MAX && room <= INT_MAX) {
-        int unpacked_size = pylink_lz4((const char*)from, (char*)to, (int)size, (int)room);
-        return unpacked_size >= 0 && (size_t)unpacked_size == room;
-    }
-    if (codec == PYLINK_ZSTD_FRAME && pylink_zstd != NULL) {
-        void* context = pylink_zstd_context();
-        size_t unpacked_size = context == NULL ? 0 : pylink_zstd(context, to, room, from, size);
-        return context != NULL && !pylink_zstd_error(unpacked_size) && unpacked_size == room;
-    }
-    return 0;
+/* Decompress the LZ4 block of `size` bytes at `from` to `to`. Returns whether it becomes exactly
+   `room` bytes; otherwise some of these may be written. Nothing outside the two ranges is touched.
+ */
+static int pylink_unpack_lz4(const void* from, size_t size, void* to, size_t room) {
+    int unpacked_size;
+    if (pylink_lz4 == NULL || size > INT_MAX || room > INT_MAX)
+        return 0;
+    unpacked_size = pylink_lz4((const char*)from, (char*)to, (int)size, (int)room);
+    return unpacked_size >= 0 && (size_t)unpacked_size == room;
+}
+
+/* Do the same with a Zstandard frame. */
+static int pylink_unpack_zstd(const void* from, size_t size, void* to, size_t room) {
+    void* context = pylink_zstd == NULL ? NULL : pylink_zstd_context();
+    size_t unpacked_size;
+    if (context == NULL)
+        return 0;
+    unpacked_size = pylink_zstd(context, to, room, from, size);
+    return !pylink_zstd_error(unpacked_size) && unpacked_size == room;
 }
 
 #endif
