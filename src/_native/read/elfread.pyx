@@ -40,11 +40,13 @@ def parse(bytes arena, bytes extents, bytearray times=None):
     cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(arena)
     cdef Reader tables
     cdef Share[MOST_THREADS] shares
+    cdef uint64_t[MOST_THREADS] spent
     cdef Share* last
     cdef size_t helpers = claim(size, file_count, MOST_THREADS - 1)
     cdef size_t share_count = helpers + 1, number
     cdef Scratch scratch
     memset(&tables, 0, sizeof(Reader))
+    memset(spent, 0, sizeof(spent))
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &tables.files, sizeof(FileRow))
@@ -56,6 +58,7 @@ def parse(bytes arena, bytes extents, bytearray times=None):
             shares[number].arena = <const uint8_t*>PyBytes_AS_STRING(arena)
             shares[number].extent = extent
             shares[number].times = time_rows(times, file_count)
+            shares[number].spent = spent
             shares[number].most_sections = shares[number].most_symbols = 0
             shares[number].first_file = i
             while (i < file_count
