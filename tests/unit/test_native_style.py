@@ -290,6 +290,31 @@ def test_comments_of_a_struct_stand_in_one_column() -> None:
             assert len(columns) < 2, f"{path.name}: {name}"
 
 
+def foreign_functions(text: str) -> Iterator[str]:
+    """Names in C of the functions that a source declares as those of a header."""
+    code = re.sub(r'"""(?:.|\n)*?"""', "", text)
+    for block in re.findall(
+        r"^cdef extern from [^\n]*:\n((?:[ ]+[^\n]*\n|\n)+)", code, re.MULTILINE
+    ):
+        for name, name_in_c in re.findall(
+            r'^    (?!#)[^\n(#]*?(\w+)(?: "(\w+)")?\((?!\*)', block, re.MULTILINE
+        ):
+            yield name_in_c or name
+
+
+def test_a_function_in_c_is_declared_once() -> None:
+    text = (
+        'cdef extern from "<a.h>" nogil:\n    int b(int c,\n          int d)\n    int e "f"()\n\n'
+    )
+    assert list(foreign_functions(text)) == ["b", "f"]
+    places: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for name in foreign_functions(path.read_text(encoding="utf-8")):
+            places.setdefault(name, []).append(str(path.relative_to(NATIVE)))
+    assert len(places) > 60
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
 # A package cimports those of lower floors; those of one floor do not know each other.
 FLOORS = (
     ("base",),

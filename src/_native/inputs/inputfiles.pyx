@@ -16,6 +16,7 @@ from base.extents cimport count_files, move_extents
 from base.filestatus cimport S_ISREG, Stat, c_stat
 from base.heap cimport keep_heap, widen_heap
 from base.hugepages cimport PAGE, has_small_pages, prefer_large_pages
+from base.posix cimport getpid
 from base.threads cimport run_each
 from inputkinds cimport IN_CUBIN
 from inputs.filemapping cimport (
@@ -27,9 +28,6 @@ from inputs.filereading cimport (
 )
 from pylink._native.recycling cimport RecycledPages
 from read.filekinds cimport input_kind
-
-cdef extern from "<unistd.h>" nogil:
-    int getpid()
 
 
 @cython.no_gc

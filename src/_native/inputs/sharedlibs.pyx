@@ -11,6 +11,7 @@ from libc.string cimport memchr, strcmp, strlen
 
 from base.elf64 cimport Rela, Shdr, Sym, load64
 from base.elffile cimport ELF_GOOD, ElfFile, is_in_file, is_string_table, name_at, open_sections
+from base.posix cimport memmem
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.texts cimport has_start
 from base.vector cimport Vec, vec_push, vec_to_bytes
@@ -54,9 +55,6 @@ ctypedef struct Library:
     Vec rows                    # DynamicRow
     bint calls_runtime          # needs a function of the CUDA runtime from another file
     bint opens_libraries        # needs dlsym, by which a runtime finds the driver
-
-cdef extern from "string.h":
-    void* memmem(const void* data, size_t size, const void* text, size_t text_size) nogil
 
 
 def find_symbols(data, uint64_t offset, uint64_t size):
