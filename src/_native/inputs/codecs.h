@@ -96,7 +96,8 @@ static inline int pylink_unpack_lz4(const void* from, size_t size, void* to, siz
     return unpacked_size >= 0 && (size_t)unpacked_size == room;
 }
 
-/* Do the same with a Zstandard frame. */
+/* Decompress the Zstandard frame of `size` bytes at `from` to `to`, and return what pylink_unpack_lz4
+   returns. */
 static inline int pylink_unpack_zstd(const void* from, size_t size, void* to, size_t room) {
     void* context;
     size_t unpacked_size;
