@@ -124,6 +124,35 @@ def test_no_number_of_python_is_written_again_in_native_code() -> None:
     assert found == []
 
 
+def c_constants(text: str) -> Iterator[tuple[str, int]]:
+    """Yield name, without PYLINK_, and value of each number that a header in C names."""
+    for name, value in re.findall(
+        r"(?:\bPYLINK_|#define +)(?:PYLINK_)?([A-Z][A-Z0-9_]*)(?: = | +)(0x[0-9a-f]+|\d+)\b", text
+    ):
+        yield name, int(value, 0)
+
+
+def test_no_number_of_the_facts_is_written_again_in_c() -> None:
+    """Nor by its name without the prefix of its class: LZ4_BLOCK for CODEC_LZ4_BLOCK."""
+    assert list(c_constants("enum { PYLINK_ONE = 1, PYLINK_TWO = 2 };\n#define THREE 0x3\n")) == [
+        ("ONE", 1),
+        ("TWO", 2),
+        ("THREE", 3),
+    ]
+    generated = {pair for text in header.header_texts().values() for pair in native_constants(text)}
+    known = generated | {(name.partition("_")[2], value) for name, value in generated}
+    assert ("LZ4_BLOCK", 1) in known
+    sources = sorted([*NATIVE.glob("*/*.h"), *NATIVE.glob("*/*.c")])
+    assert len(sources) > 10
+    found = [
+        f"{path.relative_to(NATIVE)}: {name}"
+        for path in sources
+        for name, value in c_constants(path.read_text(encoding="utf-8"))
+        if (name, value) in known
+    ]
+    assert found == []
+
+
 def test_no_record_of_elf_files_is_written_again() -> None:
     """Of records with more than two fields: two numbers in a row are a record of many formats."""
     known = {value.format for value in vars(records).values() if isinstance(value, Struct)}

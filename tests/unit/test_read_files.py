@@ -20,6 +20,7 @@ from pylink._native.results import ObjectTables
 from pylink.command.cli import main
 from pylink.facts import elf, sectionkinds, sectiontable
 from pylink.inspect.image import Image
+from pylink.rowformats import TIME
 from pylink.tables import extent_at, file_sections, section_name, symbol_name
 
 ARCH = "-arch=sm_80"
@@ -506,6 +507,18 @@ def assert_reads_as_one_by_one(images: list[bytes]) -> None:
 def test_threads_read_what_one_reads(count: int, used: int) -> None:
     with threads(used):
         assert_reads_as_one_by_one(large_inputs(count))
+
+
+@pytest.mark.parametrize("used", THREADS)
+def test_times_say_which_thread_read_a_file(used: int) -> None:
+    arena, extents = arena_of(large_inputs(8))
+    times = bytearray(8 * TIME.size)
+    with threads(used):
+        elfread.parse(arena, extents, times)
+    for start, wall, cpu, lane in TIME.iter_unpack(times):
+        assert start > 0
+        assert cpu <= wall
+        assert lane < used
 
 
 @pytest.mark.parametrize("used", THREADS)

@@ -10,13 +10,11 @@ from libc.stdint cimport uint64_t
 
 cdef extern from "<time.h>" nogil:
     ctypedef int clockid_t
-    ctypedef long time_t
-    cdef struct timespec:
-        time_t tv_sec
-        long tv_nsec
-    int clock_gettime(clockid_t clock, timespec* moment)
     clockid_t CLOCK_MONOTONIC
     clockid_t CLOCK_THREAD_CPUTIME_ID
+
+cdef extern from "base/clocks.h":
+    uint64_t nanoseconds "pylink_nanoseconds"(clockid_t clock) noexcept nogil
 
 cdef enum:
     SHORT = 20000               # nanoseconds: an item this short has not waited for anything
@@ -27,13 +25,6 @@ cdef packed struct TimeRow:
     uint64_t wall               # duration
     uint64_t cpu                # processor time
     uint64_t lane               # number of the thread; 0 is the thread of the link
-
-
-cdef inline uint64_t nanoseconds(clockid_t clock) noexcept nogil:
-    """Return the time of a clock, in nanoseconds."""
-    cdef timespec moment
-    clock_gettime(clock, &moment)
-    return <uint64_t>moment.tv_sec * 1000000000 + <uint64_t>moment.tv_nsec
 
 
 cdef inline void start_item(TimeRow* row, uint64_t lane, uint64_t* spent) noexcept nogil:

@@ -3,6 +3,8 @@
 from libc.stddef cimport size_t
 from libc.stdint cimport uint64_t
 
+from base.threads cimport claim, release_threads
+
 cdef extern from "base/cores.h" nogil:
     size_t pylink_core_count() noexcept
     size_t pylink_read_quota(const char* groups, const char* root) noexcept
@@ -11,8 +13,6 @@ cdef extern from "base/threads.h" nogil:
     size_t pylink_helpers
     size_t pylink_link_threads
     uint64_t pylink_bytes_per_thread
-    size_t claim "pylink_claim"(uint64_t size, size_t items, size_t most) noexcept
-    void release_threads "pylink_release_threads"(size_t count) noexcept
 
 
 def count_cores():

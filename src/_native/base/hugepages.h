@@ -3,10 +3,10 @@
 #ifndef PYLINK_BASE_HUGEPAGES_H
 #define PYLINK_BASE_HUGEPAGES_H
 
+#include "base/clocks.h"
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
-#include <time.h>
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1; older ones and other systems refuse the number */
 #endif
@@ -19,22 +19,16 @@
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_slow_page;
 /* Whether a large page was slow, so that memory with small pages was taken instead. */
 __attribute__((weak, visibility("hidden"))) int pylink_took_small_pages;
-/* Return the time of a clock in ns. */
-static inline uint64_t pylink_time(clockid_t clock) {
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Return whether a large page was slow in the last PYLINK_SLOW_FOR ns. */
 static inline int pylink_large_pages_slow(void) {
     uint64_t slow = __atomic_load_n(&pylink_slow_page, __ATOMIC_RELAXED);
-    return slow != 0 && pylink_time(CLOCK_MONOTONIC) - slow < PYLINK_SLOW_FOR;
+    return slow != 0 && pylink_nanoseconds(CLOCK_MONOTONIC) - slow < PYLINK_SLOW_FOR;
 }
 
 /* Note that a large page was slow. */
 static inline void pylink_note_slow_page(void) {
-    __atomic_store_n(&pylink_slow_page, pylink_time(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
+    __atomic_store_n(&pylink_slow_page, pylink_nanoseconds(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
 }
 
 /* Return whether large pages pay, i.e. the system provides one quickly enough. `page` is a large
@@ -44,9 +38,9 @@ static inline int pylink_large_pages_pay(char* page) {
     if (pylink_large_pages_slow())
         return 0;
     madvise(page, PYLINK_LARGE_PAGE, MADV_HUGEPAGE);
-    start = pylink_time(CLOCK_THREAD_CPUTIME_ID);
+    start = pylink_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
     ((volatile char*)page)[PYLINK_LARGE_PAGE / 2] = 0;
-    if (pylink_time(CLOCK_THREAD_CPUTIME_ID) - start <= PYLINK_SLOW_PAGE)
+    if (pylink_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - start <= PYLINK_SLOW_PAGE)
         return 1;
     __atomic_store_n(&pylink_took_small_pages, 1, __ATOMIC_RELAXED);
     pylink_note_slow_page();

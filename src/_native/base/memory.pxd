@@ -1,4 +1,4 @@
-# MemoryError for native functions that call Python between their requests for memory.
+# MemoryError, which kernels raise by this function alone.
 
 
 cdef inline int check_memory(bint is_available) except -1:

@@ -12,9 +12,7 @@ from libc.stdint cimport uint64_t
 
 from base.blocks cimport can_recycle, fill_room, recycle_pages
 from base.hugepages cimport LARGE_BUFFER, LARGE_PAGE, prefer_large_pages, whole_pages
-
-cdef extern from "<unistd.h>" nogil:
-    int getpid()
+from base.posix cimport getpid
 
 cdef enum:
     # Most large pages of an arena that gets recycled ones: half of MOST_RECYCLED (blocks.pxd).

@@ -1,17 +1,9 @@
-/* Arithmetic of hashes and comparisons, and the time. */
+/* Arithmetic of hashes and comparisons. */
 #ifndef PYLINK_BASE_SPANS_H
 #define PYLINK_BASE_SPANS_H
 
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
-
-/* Return the monotonic time in ns. */
-static inline uint64_t pylink_now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Return the exclusive or of both halves of the product of two numbers, which has 128 bits. */
 static inline uint64_t pylink_fold_product(uint64_t a, uint64_t b) {

@@ -11,7 +11,6 @@ from base.scratch cimport Release, Scratch, scratch_owns
 cdef extern from "base/spans.h":
     size_t equal_bytes "pylink_equal_bytes"(uint64_t difference) nogil
     uint64_t fold_product "pylink_fold_product"(uint64_t a, uint64_t b) nogil
-    uint64_t now_ns "pylink_now_ns"() nogil
 
 cdef enum:
     # Bytes compared by one call of memcmp. A block with a mismatch is read again to find the byte:

@@ -24,6 +24,7 @@ Cost: linear in the bytes, plus sorting the relocations that do not come in orde
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
 
+from base.memory cimport check_memory
 from base.nameindex cimport NameIndex, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector
 from base.vector cimport Vec, vec_append, vec_to_bytes
@@ -91,8 +92,7 @@ cdef str text_of(int reason):
 
 cdef object raise_fault(const RebuildFault* fault):
     """Raise MemoryError or MalformedDebugSection for a fault."""
-    if fault.reason == R_MEMORY:
-        raise MemoryError
+    check_memory(fault.reason != R_MEMORY)
     cdef bint mercury = fault.mercury
     raise MalformedDebugSection(fault.piece, fault.offset, mercury=mercury,
                                 reason=text_of(fault.reason))

@@ -26,6 +26,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
+from base.memory cimport check_memory
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector, scratch_zeros,
 )
@@ -96,8 +97,7 @@ def list_debug_pieces(MergedTables merged not None, OutNumber out):
             with nogil:
                 number_symbols(&rebuild)
                 scratch.failed = not list_pieces(&rebuild)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         return (vec_to_bytes(&rebuild.pieces), vec_to_bytes(&rebuild.relocations),
                 vec_to_bytes(&rebuild.numbers), vec_to_bytes(&rebuild.inputs))
     finally:
@@ -186,8 +186,7 @@ def list_header_patches(MergedTables merged not None, OutNumber out):
             for i in range(rebuild.objects.section_count):
                 plain_count += rebuild.merged.out_of[i] == out
             scratch.failed |= rebuild.out >= 0 and not list_patches(&rebuild)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         if not rebuild.patches.count or rebuild.pieces.count != plain_count:
             return b"", b""
         return vec_to_bytes(&rebuild.pieces), vec_to_bytes(&rebuild.patches)
@@ -247,8 +246,7 @@ def list_live_names(MergedTables merged not None):
                 symbol = &objects.symbols[entities[i].first]
                 scratch.failed |= not vec_append(&names, objects.arena + symbol.name,
                                                  symbol.name_size + 1)      # with its NUL
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         return vec_to_bytes(&names)
     finally:
         scratch_free(&scratch)
@@ -298,8 +296,7 @@ def adopt_sections(MergedTables merged not None, list results not None):
                 emitted.next = reloc.head
                 reloc.head = <EmittedNumber>(all_emitted.count - 1)
                 reloc.count += 1
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         merged.outs = outs
         merged.emitted = Emitted(detach_rows(&all_emitted))
     finally:

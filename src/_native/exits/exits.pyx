@@ -37,6 +37,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from base.elf64 cimport WORD, Rela, round_up
 from base.hugepages cimport prefer_large_pages
+from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport vec_extend, vec_push
 from elfnumbers cimport (
@@ -431,8 +432,7 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
                         and put_contents(&file, &fresh))
                 scratch_free(&file.scratch)
             if not done:
-                if fault.reason == R_MEMORY:
-                    raise MemoryError
+                check_memory(fault.reason != R_MEMORY)
                 faults.append((number, row.first_section + fault.section, fault.offset,
                                text_of(fault.reason)))
             if guarded.others:

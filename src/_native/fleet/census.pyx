@@ -11,6 +11,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from base.filestatus cimport S_ISDIR, S_ISLNK, Stat, fstatat
 from base.memory cimport check_memory
 from base.nameindex cimport (
     NameIndex, NameSlot, TextPool, index_find, index_free, index_init, pool_allocate, scratch_index,
@@ -28,7 +29,7 @@ from fleet.indexedfiles cimport M_REPLACED, M_SEEN, Base, Indexed, find_row, has
 from fleet.listedfiles cimport (
     ListedFile, file_columns, list_file, list_indexed, list_row, sort_columns,
 )
-from fleet.stamps cimport S_ISDIR, S_ISLNK, Stamp, Stat, fstatat, is_same, is_unknown
+from fleet.stamps cimport Stamp, is_same, is_unknown
 
 cdef enum:
     # `run_each` measures work in bytes to copy; a directory takes about as long as so many.

@@ -11,27 +11,18 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t, uintptr_t
 from libc.string cimport strlen
 
 from base.elf64 cimport Ehdr
+from base.filestatus cimport S_ISREG, Stat, fstat
 from base.memory cimport check_memory
+from base.posix cimport O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_RDONLY, c_close, c_open, c_read
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.texts cimport has_prefix
 from base.vector cimport Vec, vec_append
 from elfnumbers cimport EM_CUDA
 from fleet.sectioncolumns cimport Columns, Hasher, columns_to_tuple, list_object, start_columns
-from fleet.stamps cimport S_ISREG, Stamp, Stat, fstat, is_same, is_unknown, stamp_of
+from fleet.stamps cimport Stamp, is_same, is_unknown, stamp_of
 from inputkinds cimport IN_ARCHIVE, IN_CUBIN, IN_FATBIN, IN_HOST, IN_SHARED, IN_THIN_ARCHIVE
 from outcomes cimport INDEXED_CUBIN, INDEXED_OTHER, INDEXED_UNDECIDED
 from read.filekinds cimport input_kind
-
-cdef extern from "<fcntl.h>" nogil:
-    int c_open "open"(const char* path, int flags)
-    int O_RDONLY
-    int O_CLOEXEC
-    int O_NOCTTY
-    int O_NONBLOCK
-
-cdef extern from "<unistd.h>" nogil:
-    ssize_t c_read "read"(int fd, void* data, size_t size)
-    int c_close "close"(int fd)
 
 
 def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher):

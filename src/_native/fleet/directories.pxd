@@ -4,8 +4,9 @@ from libc.errno cimport ENOMEM, errno
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport strcmp, strlen
 
+from base.filestatus cimport S_ISDIR, S_ISREG, Stat, fstatat
 from base.vector cimport Vec, vec_append, vec_extend, vec_push
-from fleet.stamps cimport S_ISDIR, S_ISREG, Stamp, Stat, fstatat, stamp_of
+from fleet.stamps cimport Stamp, stamp_of
 
 cdef extern from "<dirent.h>" nogil:
     ctypedef struct DIR:

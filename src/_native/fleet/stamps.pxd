@@ -1,22 +1,8 @@
 # Stamps identify a version of a file; `pylink.fleet.walk.Stamp` has the same fields.
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t
 
-cdef extern from "<sys/stat.h>" nogil:
-    ctypedef struct Time "struct timespec":
-        int64_t tv_sec
-        int64_t tv_nsec
-    ctypedef struct Stat "struct stat":
-        uint64_t st_ino
-        int64_t st_size
-        uint32_t st_mode
-        Time st_mtim
-        Time st_ctim
-    int fstatat(int directory, const char* path, Stat* status, int flags)
-    int fstat(int file, Stat* status)
-    bint S_ISREG(uint32_t mode)
-    bint S_ISDIR(uint32_t mode)
-    bint S_ISLNK(uint32_t mode)
+from base.filestatus cimport Stat
 
 cdef struct Stamp:
     int64_t size                # bytes
@@ -29,8 +15,8 @@ cdef inline Stamp stamp_of(const Stat* status) noexcept nogil:
     """Return the stamp of a file with this status."""
     cdef Stamp stamp
     stamp.size = status.st_size
-    stamp.mtime = status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec
-    stamp.ctime = status.st_ctim.tv_sec * 1000000000 + status.st_ctim.tv_nsec
+    stamp.mtime = status.seconds * 1000000000 + status.nanoseconds
+    stamp.ctime = status.change_seconds * 1000000000 + status.change_nanoseconds
     stamp.inode = <int64_t>status.st_ino
     return stamp
 

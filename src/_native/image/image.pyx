@@ -8,6 +8,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strerror
 
 from base.elf64 cimport Ehdr, Phdr, Shdr
+from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec
 from elfnumbers cimport EI_OSABI
@@ -87,8 +88,7 @@ cdef void start_queue(WindowQueue* queue, Canvas image, MakeWindow make, void* c
 
 cdef int raise_error(int error) except -1:
     """Raise MemoryError or OSError for an errno; return 0 if `error` is 0."""
-    if error == ENOMEM:
-        raise MemoryError
+    check_memory(error != ENOMEM)
     if error:
         raise OSError(error, strerror(error).decode("utf-8", "replace"))
     return 0

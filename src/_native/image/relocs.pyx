@@ -23,6 +23,7 @@ is not inside the image.
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector
 from base.vector cimport Vec, vec_push
 from image.capsules cimport bank_of
@@ -89,8 +90,7 @@ def resolve_values(PlacedTables placed not None):
                 if is_crowded(&patching, i):
                     row.type = low_half(row.type)
                 resolve_value(&patching, fixup, row)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         return Patches(detach_rows(&patches))
     finally:
         scratch_free(&scratch)

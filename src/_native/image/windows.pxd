@@ -14,12 +14,10 @@ from libc.string cimport memcpy, memset
 
 from base.elf64 cimport round_up
 from base.hugepages cimport prefer_large_pages
+from base.posix cimport c_pwrite
 from base.scratch cimport Scratch, scratch_room
 from base.threads cimport MOST_THREADS, claim, claim_items, release_threads, run_parts
 from base.vector cimport Vec, vec_push
-
-cdef extern from "<unistd.h>" nogil:
-    ssize_t c_pwrite "pwrite"(int file, const void* data, size_t size, int64_t offset)
 
 cdef extern from "image/windows.h":
     bint reserve "pylink_reserve"(int file, uint64_t size) noexcept nogil

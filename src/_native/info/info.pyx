@@ -15,6 +15,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from attributetypes cimport JOIN_NOTHING, JOIN_UNION
+from base.memory cimport check_memory
 from base.prefetch cimport prefetch
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
@@ -86,8 +87,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
                 run_parts(emit_rows, parts, part_count)
             for i in range(part_count):
                 failed = failed or parts[i].failed
-        if scratch.failed or failed:
-            raise MemoryError
+        check_memory(not (scratch.failed or failed))
         for i in range(part_count):
             for k in range(parts[i].mixed_kernels.count):
                 # These kernels are sorted by OutRow below: the result does not depend on threads.

@@ -8,6 +8,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr
 
+from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.texts cimport has_prefix, has_text, is_named
 from base.vector cimport Vec, vec_push, vec_to_bytes
@@ -74,8 +75,7 @@ def list_members(data, uint64_t start, uint64_t size, uint64_t max_members, tupl
             while (not scratch.failed and reason == A_GOOD and walk.next < walk.end
                    and walk.rows.count < max_members):
                 scratch.failed = not read_header(&walk, &reason)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         more = reason == A_GOOD and walk.next < walk.end
         return (
             vec_to_bytes(&walk.rows),

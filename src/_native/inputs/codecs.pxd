@@ -8,12 +8,31 @@
 
 from libc.stddef cimport size_t
 
-cdef extern from "inputs/codecs.h":
-    # Open the library at `path` for a codec. Returns whether it has what the codec needs;
-    # `decompress` uses it from then on.
-    bint open_codec "pylink_open_codec"(int codec, const char* path) nogil
-    # Decompress the `size` bytes at `from_` to `to`. Returns whether they become exactly `room`
-    # bytes; otherwise some of these may be written. Nothing outside the two ranges is touched.
-    bint decompress "pylink_decompress"(
-        int codec, const void* from_, size_t size, void* to, size_t room
-    ) noexcept nogil
+from picknumbers cimport CODEC_LZ4_BLOCK, CODEC_ZSTD_FRAME
+
+cdef extern from "inputs/codecs.h" nogil:
+    bint open_lz4 "pylink_open_lz4"(const char* path) noexcept
+    bint open_zstd "pylink_open_zstd"(const char* path) noexcept
+    bint unpack_lz4 "pylink_unpack_lz4"(const void* source, size_t size, void* target,
+                                        size_t room) noexcept
+    bint unpack_zstd "pylink_unpack_zstd"(const void* source, size_t size, void* target,
+                                          size_t room) noexcept
+
+
+cdef inline bint open_codec(int codec, const char* path) noexcept nogil:
+    """Open the library at `path` for a codec; `decompress` uses it from then on.
+
+    Returns whether it has what the codec needs.
+    """
+    return open_lz4(path) if codec == CODEC_LZ4_BLOCK else open_zstd(path)
+
+
+cdef inline bint decompress(int codec, const void* source, size_t size, void* target,
+                            size_t room) noexcept nogil:
+    """Decompress `size` bytes; return whether they become exactly `room` bytes at `target`.
+
+    Otherwise some of these may be written. Nothing outside the two ranges is touched.
+    """
+    if codec == CODEC_LZ4_BLOCK:
+        return unpack_lz4(source, size, target, room)
+    return codec == CODEC_ZSTD_FRAME and unpack_zstd(source, size, target, room)

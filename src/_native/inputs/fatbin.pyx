@@ -11,6 +11,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
 
+from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.threads cimport MOST_THREADS, claim, release_threads, run_parts
 from base.vector cimport Vec, vec_push, vec_to_bytes
@@ -87,8 +88,7 @@ def find_entries(list arenas, bytes arena_numbers, bytes extents, bytes kinds):
                 run_parts(scan_part, &scan, scan.part_count)
         for i in range(scan.part_count):
             part = &scan.parts[i]
-            if scratch.failed or part.failed:
-                raise MemoryError
+            check_memory(not (scratch.failed or part.failed))
             entries.append(vec_to_bytes(&part.scanner.entries))
             sources.append(vec_to_bytes(&part.scanner.sources))
             faults.append(vec_to_bytes(&part.scanner.faults))
@@ -280,8 +280,7 @@ cdef int64_t find_rank(Rank* ranks, const EntryRow* entry, rank) except? -2:
 cdef PickRow* add_pick(Picking* picking, uint32_t source, int32_t arena_number) except NULL:
     """Add a row of zeros for a source in an arena."""
     cdef PickRow* pick = <PickRow*>vec_push(&picking.picks)
-    if pick == NULL:
-        raise MemoryError
+    check_memory(pick != NULL)
     memset(pick, 0, sizeof(PickRow))
     pick.source = source
     pick.arena = arena_number

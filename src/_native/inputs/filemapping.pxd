@@ -12,13 +12,11 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from base.elf64 cimport Ehdr, round_up
 from base.hugepages cimport PAGE
+from base.posix cimport c_pread
 from base.threads cimport run_each
 from elfnumbers cimport ET_REL
 from inputkinds cimport IN_CUBIN, IN_HOST
 from read.filekinds cimport input_kind
-
-cdef extern from "<unistd.h>" nogil:
-    ssize_t c_pread "pread"(int fd, void* data, size_t size, int64_t offset)
 
 cdef extern from "inputs/filemapping.h":
     const int MOST_MAPPED "PYLINK_MOST_MAPPED"

@@ -7,21 +7,12 @@ from libc.string cimport memcpy, memset
 
 from base.clocks cimport TimeRow, end_item, start_item
 from base.elf64 cimport round_up
+from base.posix cimport O_CLOEXEC, O_NONBLOCK, O_RDONLY, c_close, c_open, c_pread
 from base.threads cimport MOST_THREADS, run_each, thread_number
 from inputs.filemapping cimport (
     MappedRow, allow_forks, begin_mapping, fetch_pages, map_input_file, mapped_part, share_pages,
     unmap_unreadable,
 )
-
-cdef extern from "<fcntl.h>" nogil:
-    int c_open "open"(const char* path, int flags)
-    int O_RDONLY
-    int O_CLOEXEC
-    int O_NONBLOCK
-
-cdef extern from "<unistd.h>" nogil:
-    ssize_t c_pread "pread"(int fd, void* data, size_t size, int64_t offset)
-    int c_close "close"(int fd)
 
 cdef enum:
     ALIGN = 16                  # files that are read begin at multiples of this in the arena

@@ -16,6 +16,8 @@ from base.extents cimport count_files, move_extents
 from base.filestatus cimport S_ISREG, Stat, c_stat
 from base.heap cimport keep_heap, widen_heap
 from base.hugepages cimport PAGE, has_small_pages, prefer_large_pages
+from base.memory cimport check_memory
+from base.posix cimport getpid
 from base.threads cimport run_each
 from inputkinds cimport IN_CUBIN
 from inputs.filemapping cimport (
@@ -27,9 +29,6 @@ from inputs.filereading cimport (
 )
 from pylink._native.recycling cimport RecycledPages
 from read.filekinds cimport input_kind
-
-cdef extern from "<unistd.h>" nogil:
-    int getpid()
 
 
 @cython.no_gc
@@ -172,8 +171,7 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     cdef uint64_t total = place_files(paths, sizes, extent, reading.mapped)
     if rows is not None:
         total += PAGE
-    if tail > (<uint64_t>1 << 62) - total:
-        raise MemoryError
+    check_memory(tail <= (<uint64_t>1 << 62) - total)
     cdef uint64_t start = 0
     cdef bytes arena
     if recycles:

@@ -10,6 +10,7 @@ from libc.string cimport memcpy, memset
 from base.elf64 cimport round_up
 from base.extents cimport move_extents
 from base.hugepages cimport prefer_large_pages
+from base.memory cimport check_memory
 from base.texts cimport has_prefix, has_text
 from base.threads cimport run_each
 from inputs.codecs cimport decompress, open_codec
@@ -50,8 +51,7 @@ def gather(bytes picks, list arenas, produce, RecycledPages pages=None):
     for i in range(pick_count):
         extent[2 * i] = total
         extent[2 * i + 1] = size = pick[i].full_size
-        if size > (<uint64_t>1 << 62) - total:
-            raise MemoryError
+        check_memory(size <= (<uint64_t>1 << 62) - total)
         total += padded_size(size)
     cdef uint64_t start = 0
     cdef bytes arena

@@ -15,6 +15,7 @@ from libc.string cimport memchr, memset
 from base.elf64 cimport Shdr, Sym
 from base.elffile cimport ELF_GOOD, ElfFile, is_in_file, open_elf, open_table
 from base.extents cimport count_files
+from base.memory cimport check_memory
 from base.nameindex cimport NameIndex, NameSlot, hash_name, index_find_hashed, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_push
@@ -100,8 +101,7 @@ def select(bytes arena, bytes extents, bytes demand, bytes groups, *, bint reloc
         if not scratch.failed:
             with nogil:
                 scratch.failed = not select_all(&selector)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
     finally:
         scratch_free(&scratch)
     return result
@@ -140,8 +140,7 @@ def find_missing(bytes arena, bytes extents):
         if not scratch.failed:
             with nogil:
                 scratch.failed = not gather_claims(&selector)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         for i in range(selector.index.mask + 1):
             slot = &selector.index.slots[i]
             if slot.value < 0:

@@ -11,6 +11,8 @@ from libc.string cimport memchr, strcmp, strlen
 
 from base.elf64 cimport Rela, Shdr, Sym, load64
 from base.elffile cimport ELF_GOOD, ElfFile, is_in_file, is_string_table, name_at, open_sections
+from base.memory cimport check_memory
+from base.posix cimport memmem
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.texts cimport has_start
 from base.vector cimport Vec, vec_push, vec_to_bytes
@@ -55,9 +57,6 @@ ctypedef struct Library:
     bint calls_runtime          # needs a function of the CUDA runtime from another file
     bint opens_libraries        # needs dlsym, by which a runtime finds the driver
 
-cdef extern from "string.h":
-    void* memmem(const void* data, size_t size, const void* text, size_t text_size) nogil
-
 
 def find_symbols(data, uint64_t offset, uint64_t size):
     """Find the symbols about device code in a file's `size` bytes: (state, rows, has_runtime)."""
@@ -82,8 +81,7 @@ def find_symbols(data, uint64_t offset, uint64_t size):
                 state = find_modules(&library)
             if state == LIBRARY_HAS_CODE and part == P_LINK:
                 state = find_state_without_modules(&library)
-        if scratch.failed or state < 0:
-            raise MemoryError
+        check_memory(not scratch.failed and state >= 0)
         return state, vec_to_bytes(&library.rows), bool(library.opens_libraries
                                                         and not library.calls_runtime)
     finally:

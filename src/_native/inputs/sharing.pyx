@@ -12,6 +12,7 @@ from libc.string cimport memcpy, memset
 
 from base.extents cimport count_files
 from base.hugepages cimport prefer_large_pages
+from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.threads cimport run_each
 from base.vector cimport Vec, vec_push, vec_to_bytes
@@ -73,8 +74,7 @@ def replace_packed(bytes picks, bytes arena_numbers, int32_t first, dict stored,
                 pick[i].codec = CODEC_STORED
             elif places is None or place in places:
                 missing_row = <PickRow*>vec_push(&missing)
-                if missing_row == NULL:
-                    raise MemoryError
+                check_memory(missing_row != NULL)
                 missing_row[0] = pick[i]
         return rows, vec_to_bytes(&missing)
     finally:

@@ -8,14 +8,12 @@ from libc.string cimport memcmp
 from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room
 from inputs.codecs cimport decompress, open_codec
-from inputs.compression cimport frame_room, make_frame, open_frames
+from inputs.compression cimport frame_room, make_frame
 from picknumbers cimport CODEC_ZSTD_FRAME
 
 
 def open_library(int codec, bytes path not None):
     """Use the library at `path` for a codec from now on; False if it cannot decompress."""
-    if codec == CODEC_ZSTD_FRAME:       # for `frame_of`; without it payloads can still be read
-        open_frames(PyBytes_AS_STRING(path))
     return bool(open_codec(codec, PyBytes_AS_STRING(path)))
 
 

@@ -13,6 +13,7 @@ the block); block -5 is .nv.prototype, without such a pair:
 from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
 
+from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_push, vec_to_bytes
 from pylink._native.results cimport MergedTables, PlacedTables
@@ -43,8 +44,7 @@ def emit_callgraph(PlacedTables placed not None):
                 if not scratch.failed and not emit_block(
                         &call_lists, block, &prototypes if block == BLOCK_PROTOTYPE else &graph):
                     scratch.failed = True
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         return vec_to_bytes(&graph), vec_to_bytes(&prototypes)
     finally:
         scratch_free(&scratch)

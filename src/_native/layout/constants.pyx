@@ -25,6 +25,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from base.memory cimport check_memory
 from base.nameindex cimport NameIndex, NameSlot, TextPool, scratch_index, scratch_texts
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_extend, vec_push
@@ -85,8 +86,7 @@ def fold_pieces(PlacedTables placed not None):
         if not scratch.failed:
             with nogil:
                 scratch.failed = not (fold_bank(&bank) and enter_bank(&bank))
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         placed.outs = outs
         placed.null_value = bank.null_value or placed.null_value
         placed.add(Blob(detach_rows(&bank.blob)), Spans(detach_rows(&bank.spans)))

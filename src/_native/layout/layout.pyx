@@ -14,6 +14,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset, strlen
 
 from base.elf64 cimport Phdr, Shdr, Sym
+from base.memory cimport check_memory
 from base.nameindex cimport StringTable, scratch_strings
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_to_bytes
@@ -70,8 +71,7 @@ def assign_values(PlacedTables placed not None):
         if not scratch.failed:
             with nogil:
                 scratch.failed = not assign_all(&assignment, &scratch)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
     finally:
         scratch_free(&scratch)
     placed.values = values
@@ -104,8 +104,7 @@ def order(PlacedTables placed not None, *, bint has_file_records):
             order_sections(&ordering, &scratch)
             if not scratch.failed:
                 order_symbols(&ordering, &scratch)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         placed.section_order = Numbers(detach_rows(&ordering.sections))
         placed.symbol_order = Numbers(detach_rows(&ordering.symbols))
     finally:
@@ -171,8 +170,7 @@ def place(PlacedTables placed not None):
         if objects.executable:
             scratch.failed |= not add_program_headers(&plan, end, &headers)
             end += headers.count * sizeof(Phdr)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         placed.places = places
         placed.shstrtab = Blob(detach_rows(&names))
         placed.phdrs = vec_to_bytes(&headers)
@@ -289,8 +287,7 @@ def rebuild_strtab(PlacedTables placed not None, bytes graph not None, bytes pro
                 and renew_prototypes(&table, old_strtab,
                                      <uint32_t*>PyBytes_AS_STRING(new_prototypes),
                                      PyBytes_GET_SIZE(new_prototypes) // PAIR, True))
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         placed.strtab = Blob(detach_rows(&table.text))
     finally:
         scratch_free(&scratch)

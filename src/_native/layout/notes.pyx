@@ -5,6 +5,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from attributetypes cimport EICOMPAT_CAN_FASTPATH_FINALIZE, FASTPATH_CODE
+from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector
 from base.vector cimport Vec, vec_append, vec_to_bytes
 from info.compat cimport Compat, CompatRow, compat_finish, compat_init, compat_read
@@ -38,8 +39,7 @@ def join_notes(ObjectTables objects not None):
                             and not vec_append(&joined, view.arena + section.offset,
                                                section.size)):
                         scratch.failed = True
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         return vec_to_bytes(&joined)
     finally:
         scratch_free(&scratch)
@@ -161,8 +161,7 @@ def merge_compat(ObjectTables objects not None, bytes rows not None, *, bint arc
                             view.files[file].code_end != 0)
             if not scratch.failed:
                 scratch.failed = not compat_finish(&compat, arch_specific, features, fastpath, &out)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         return vec_to_bytes(&out)
     finally:
         scratch_free(&scratch)

@@ -23,6 +23,7 @@ from libc.stdlib cimport bsearch, qsort
 from libc.string cimport memcpy, memset
 
 from base.elf64 cimport Rela
+from base.memory cimport check_memory
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
@@ -108,8 +109,7 @@ def apply_pools(PlacedTables placed not None):
                 if not scratch.failed and not fill_pools(&filling):
                     scratch.failed = True
                 move_constants(&filling, entities, entity_count, symbols, value, home)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         placed.outs = outs
         placed.values = values
         placed.homes = homes

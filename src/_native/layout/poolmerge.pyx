@@ -37,6 +37,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
 
+from base.memory cimport check_memory
 from base.nameindex cimport (
     NameIndex, NameSlot, TextPool, index_find, pool_join, scratch_index, scratch_texts,
 )
@@ -132,8 +133,7 @@ def merge_pools(PlacedTables placed not None, uint64_t limit):
         if not scratch.failed:
             with nogil:
                 merged = merge_all(&merged_pool)
-        if scratch.failed or merged_pool.failed:
-            raise MemoryError
+        check_memory(not (scratch.failed or merged_pool.failed))
         if merged:
             placed.outs = outs
             placed.values = values

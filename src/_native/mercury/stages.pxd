@@ -15,8 +15,9 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from base.clocks cimport CLOCK_MONOTONIC, nanoseconds
 from base.prefetch cimport prefetch
-from base.spans cimport KEYS_AHEAD, KeyTable, mix, now_ns, table_home, table_slot
+from base.spans cimport KEYS_AHEAD, KeyTable, mix, table_home, table_slot
 from mercury.objects cimport (
     Header, Object, Target, Verdict, WorkCounts, compare_bytes, is_equal_header, is_equal_target,
 )
@@ -226,17 +227,17 @@ cdef inline void start_outcome(Verdict* out) noexcept nogil:
 cdef inline void decide_data(const Object* ref, const Object* cand, Verdict* out,
                              WorkCounts* work) noexcept nogil:
     """Do stage 1, set `out`, and add the time to `work`."""
-    cdef uint64_t start = now_ns()
+    cdef uint64_t start = nanoseconds(CLOCK_MONOTONIC)
     out.why = compare_payloads(ref, cand, out, work)
-    work.ns[0] += now_ns() - start
+    work.ns[0] += nanoseconds(CLOCK_MONOTONIC) - start
 
 
 cdef inline void decide_headers(const Object* ref, const Object* cand, bint hashed, Verdict* out,
                                 WorkCounts* work) noexcept nogil:
     """Do stage 2, set `out`, and add the time to `work`."""
-    cdef uint64_t start = now_ns()
+    cdef uint64_t start = nanoseconds(CLOCK_MONOTONIC)
     out.why = compare_section_headers(ref, cand, hashed, out, work)
-    work.ns[1] += now_ns() - start
+    work.ns[1] += nanoseconds(CLOCK_MONOTONIC) - start
 
 
 cdef inline void decide_targets(const Object* ref, const Object* cand, bint hashed, bint symbols,
@@ -245,8 +246,8 @@ cdef inline void decide_targets(const Object* ref, const Object* cand, bint hash
 
     Sets `out`, and adds the time to `work`.
     """
-    cdef uint64_t start = now_ns()
+    cdef uint64_t start = nanoseconds(CLOCK_MONOTONIC)
     out.why = compare_relocation_targets(ref, cand, hashed, out, work)
     if out.why == ACCEPTED and symbols and ref.has_symbols and cand.has_symbols:
         out.why = compare_identity(ref, cand, out)
-    work.ns[2] += now_ns() - start
+    work.ns[2] += nanoseconds(CLOCK_MONOTONIC) - start

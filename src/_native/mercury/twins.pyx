@@ -8,6 +8,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from base.spans cimport KeySlot, KeyTable, first_difference, scratch_table, table_put, table_slot
 
@@ -50,8 +51,7 @@ def find_twins(list sections not None, list relocations not None, list keys not 
     cdef uint64_t* key = <uint64_t*>scratch_zeros(&scratch, row_count, sizeof(uint64_t))
     scratch_table(&scratch, &table, row_count)
     try:
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         for i in range(row_count):
             key[i] = keys[i]
             PyObject_GetBuffer(sections[i], &views[view_count], PyBUF_SIMPLE)

@@ -21,6 +21,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from attributetypes cimport EIATTR_REG_RECONFIG, EIATTR_TOOLS_PATCH_FUNC
+from base.memory cimport check_memory
 from base.prefetch cimport AHEAD, prefetch
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
@@ -80,8 +81,7 @@ def analyze(MergedTables merged not None):
     try:
         graph_init(&search.graph, &scratch, &calls)
         allocate_search(&search, &scratch, calls.nodes)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         with nogil:
             find_info(&search)
             start_search(&search)

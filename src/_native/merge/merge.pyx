@@ -31,6 +31,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset, strlen
 
+from base.memory cimport check_memory
 from base.nameindex cimport (
     scratch_index, scratch_strings, scratch_texts, strings_find, strings_intern,
 )
@@ -106,8 +107,7 @@ def merge(MergedTables merged not None):
                     resolve_prototype_offsets(&merge, offset_of)
                 if merge.has_finalizer and not merge.failed:
                     make_final_file(&merge)
-        if merge.failed:
-            raise MemoryError
+        check_memory(not merge.failed)
         merged.shstrtab = Blob(detach_rows(&merge.columns.shstr.text))
         merged.strtab = Blob(detach_rows(&merge.columns.str.text))
         merged.outs = Outs(detach_rows(&merge.columns.outs))

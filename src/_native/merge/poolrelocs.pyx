@@ -20,6 +20,7 @@ from libc.stdint cimport int32_t, uint64_t
 from libc.stdlib cimport qsort
 
 from base.elf64 cimport Rela
+from base.memory cimport check_memory
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
@@ -94,8 +95,7 @@ def adopt_relocations(MergedTables merged not None):
                                                  adoption.merged.emitted_count)
                                       and list_constants(&adoption)
                                       and adopt_all(&adoption, outs.count))
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         merged.outs = outs
         merged.emitted = Emitted(detach_rows(&adoption.emitted))
     finally:

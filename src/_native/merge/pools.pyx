@@ -35,6 +35,7 @@ from libc.stdlib cimport qsort
 from libc.string cimport memset
 
 from base.elf64 cimport round_up
+from base.memory cimport check_memory
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
@@ -89,8 +90,7 @@ def cut_pools(MergedTables merged not None):
     scratch_init(&scratch)
     try:
         end_of = <uint64_t*>scratch_zeros(&scratch, objects.section_count, 8)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         with nogil:
             for i in range(objects.symbol_count):
                 symbol = &objects.symbols[i]
@@ -148,8 +148,7 @@ def place_pools(MergedTables merged not None):
                 find_sections_with_constants(&placement)
                 with nogil:
                     scratch.failed = not place_all(&placement)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         merged.pools = LiteralPools(vec_to_bytes(&placement.rows))
     finally:
         scratch_free(&scratch)

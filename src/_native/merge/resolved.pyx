@@ -11,6 +11,7 @@ From sm_100 on, only shared memory is recorded, in plain and in mercury code.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from base.elf64 cimport Rela
+from base.memory cimport check_memory
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_vector, scratch_zeros,
 )
@@ -60,8 +61,7 @@ def record_resolved(MergedTables merged not None):
                                                      record.merged.emitted_count)
                                       and find_record_lists(&record, &scratch)
                                       and record_all(&record))
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         merged.outs = Outs(detach_rows(&record.outs))
         merged.emitted = Emitted(detach_rows(&record.emitted))
     finally:

@@ -14,6 +14,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint64_t
 
 from base.elf64 cimport Rel, Rela
+from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from elfnumbers cimport SHT_REL
 from pylink._native.results cimport MergedTables
@@ -53,8 +54,7 @@ def drop_constants(MergedTables merged not None, list names, uint64_t limit):
     scratch_init(&scratch)
     try:
         uses.is_used = <uint8_t*>scratch_zeros(&scratch, uses.objects.section_count, 1)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         return cut_constants(merged, &uses, names, limit)
     finally:
         scratch_free(&scratch)

@@ -10,6 +10,7 @@ from libc.string cimport memset
 
 from base.clocks cimport time_rows
 from base.extents cimport count_files
+from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.threads cimport MOST_THREADS, claim, release_threads, run_each, run_parts
 from base.vector cimport vec_over
@@ -40,11 +41,13 @@ def parse(bytes arena, bytes extents, bytearray times=None):
     cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(arena)
     cdef Reader tables
     cdef Share[MOST_THREADS] shares
+    cdef uint64_t[MOST_THREADS] spent
     cdef Share* last
     cdef size_t helpers = claim(size, file_count, MOST_THREADS - 1)
     cdef size_t share_count = helpers + 1, number
     cdef Scratch scratch
     memset(&tables, 0, sizeof(Reader))
+    memset(spent, 0, sizeof(spent))
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &tables.files, sizeof(FileRow))
@@ -56,6 +59,7 @@ def parse(bytes arena, bytes extents, bytearray times=None):
             shares[number].arena = <const uint8_t*>PyBytes_AS_STRING(arena)
             shares[number].extent = extent
             shares[number].times = time_rows(times, file_count)
+            shares[number].spent = spent
             shares[number].most_sections = shares[number].most_symbols = 0
             shares[number].first_file = i
             while (i < file_count
@@ -68,8 +72,7 @@ def parse(bytes arena, bytes extents, bytearray times=None):
             if not scratch.failed:
                 last = read_shares(&tables, shares, share_count)
                 scratch.failed = not last.is_read and last.reader.fault.reason == F_NONE
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         fault = (b"" if last.is_read
                  else PyBytes_FromStringAndSize(<char*>&last.reader.fault, sizeof(FaultRow)))
         return (Files(detach_rows(&tables.files)), Sections(detach_rows(&tables.sections)),
@@ -105,8 +108,7 @@ def check_again(ObjectTables objects not None, list numbers not None):
                       and check_references(&reader, file))
             if not ok:
                 break
-        if not ok and reader.fault.reason == F_NONE:
-            raise MemoryError
+        check_memory(ok or reader.fault.reason != F_NONE)
     finally:
         scratch_free(&scratch)
     return Faults(b"" if ok else PyBytes_FromStringAndSize(<char*>&reader.fault, sizeof(FaultRow)))
@@ -241,8 +243,7 @@ def find_ties(ObjectTables objects not None):
     scratch_init(&scratch)
     try:
         ties = search.ties = <Tie*>scratch_zeros(&scratch, file_count, sizeof(Tie))
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         for i in range(file_count):
             ties[i].file = <FileNumber>i
         with nogil:

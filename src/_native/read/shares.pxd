@@ -7,9 +7,9 @@
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memset
 
-from base.clocks cimport CLOCK_MONOTONIC, TimeRow, nanoseconds
+from base.clocks cimport TimeRow, end_item, start_item
 from base.scratch cimport Scratch, scratch_reserve
-from base.threads cimport run_parts
+from base.threads cimport run_parts, thread_number
 from base.vector cimport vec_over
 from read.faults cimport Reader
 from read.files cimport count_rows, read_file
@@ -21,6 +21,7 @@ ctypedef struct Share:
     const uint8_t* arena
     const uint64_t* extent      # offset and size of each file in the arena
     TimeRow* times              # by input file, or NULL
+    uint64_t* spent             # of all shares, by thread: see `start_item`
     Py_ssize_t first_file
     Py_ssize_t end_file         # number after its last file
     uint64_t most_sections      # rows that its files can have
@@ -61,14 +62,12 @@ cdef inline void read_share(void* context, size_t number) noexcept nogil:
     share.is_read = True
     for i in range(share.first_file, share.end_file):
         row = NULL if share.times == NULL else &share.times[<FileCounter>i]
-        if row != NULL:
-            row.start = nanoseconds(CLOCK_MONOTONIC)
+        start_item(row, thread_number, share.spent)
         share.reader.file = <FileNumber>i
         share.is_read = read_file(&share.reader, share.extent[2 * i], share.extent[2 * i + 1])
         if not share.is_read:
             break
-        if row != NULL:
-            row.wall = nanoseconds(CLOCK_MONOTONIC) - row.start
+        end_item(row, share.spent)
 
 
 cdef inline void start_share(Share* share, const Reader* tables, size_t section,

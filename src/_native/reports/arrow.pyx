@@ -6,6 +6,8 @@ from cpython.ref cimport PyObject, Py_INCREF
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 
+from base.memory cimport check_memory
+
 cdef extern from "reports/arrow.h":
     ctypedef struct ArrowColumn:
         const char* format
@@ -53,7 +55,7 @@ def export_stream(int64_t rows, tuple columns not None):
         if table != NULL:
             free(table.columns)
         free(table)
-        raise MemoryError
+    check_memory(stream != NULL)
     # The buffers of the columns live as long as the stream or one of its arrays.
     Py_INCREF(columns)
     table.owner = <PyObject*>columns

@@ -8,6 +8,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from attributetypes cimport EIATTR_NUM_BARRIERS
 from base.elf64 cimport load16
+from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_zeros
 from elfnumbers cimport SHF_BARRIERS, SHF_BARRIERS_FIRST
 from pylink._native.results cimport MergedTables, ObjectTables, PlacedTables
@@ -157,8 +158,7 @@ def list_calls(MergedTables merged not None):
     scratch_init(&scratch)
     try:
         graph_init(&graph, &scratch, &calls)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         for i in range(entity_count, nodes):
             candidate_numbers = [list_number[graph.edges[j]] for j in range(graph.start[i],
                                                                             graph.start[i + 1])]
@@ -216,8 +216,7 @@ def list_propagations(MergedTables merged not None):
         walk.registers = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
         walk.stack = <NodeRef*>scratch_zeros(&scratch, nodes, 4)
         walk.last_walk = <uint32_t*>scratch_zeros(&scratch, nodes, 4)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         for i in range(walk.entity_count):
             walk.registers[i] = entities[i].regcount
         for i in range(merged.outs.count):

@@ -37,6 +37,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from base.memory cimport check_memory
 from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.threads cimport FILE_COST, run_each
@@ -110,8 +111,7 @@ def resolve(MergedTables merged not None):
                 copies.resolution = resolution_of
                 run_each(assign_sections, &copies, resolver.objects.file_count,
                          resolver.objects.file_count * FILE_COST)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         merged.entities = Entities(detach_rows(&resolver.entities))
         merged.symbol_entity = entity
         merged.symbol_resolution = resolution
@@ -232,8 +232,7 @@ def find_live(MergedTables merged not None, Marks selected not None, *, bint kee
         walk.entities = entities
         walk.count = entity_count
         walk.depth = 0
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         with nogil:
             push_kept(&walk, is_selected if has_selection else NULL, keep_all)
             flag_reached(&walk, EF_LIVE)
@@ -368,8 +367,7 @@ cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
                 index.count += 1
             slot.value = <int32_t>i
             used[patterns[i].stem] = True
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         with nogil:
             for i in range(entity_count):
                 if (entities[i].flags & EF_KERNEL and (entities[i].flags & EF_LOCAL) == local

@@ -44,6 +44,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from base.elf64 cimport round_up
+from base.memory cimport check_memory
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_push
 from pylink._native.results cimport SharedTables
@@ -389,8 +390,7 @@ def layout_shared(SharedTables shared not None, int family, *, bint keeps_common
                         placing.most_aligned if aligns_arrays and ties_arrays else 0)
                     place_externs(&placing.arrays)
                     decide_sections(&placing)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
     finally:
         scratch_free(&scratch)
     shared.offsets = Offsets(offsets)
@@ -432,8 +432,7 @@ def layout_relocatable(SharedTables shared not None, *, bint aligns_arrays, bint
     scratch_init(&scratch)
     try:
         allocate_ties(&arrays, shared, &scratch)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         with nogil:
             for i in range(count):
                 if rows[i].owner == DEAD:

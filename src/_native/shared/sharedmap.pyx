@@ -7,6 +7,7 @@ variables; `apply_layout` sets values of symbols and sizes of sections from that
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from base.memory cimport check_memory
 from base.scratch cimport (
     Scratch, scratch_free, scratch_init, scratch_nones, scratch_room, scratch_vector, scratch_zeros,
 )
@@ -60,8 +61,7 @@ def gather(MergedTables merged not None):
         if not scratch.failed:
             with nogil:
                 scratch.failed = not list_all(&lists, &scratch)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         return SharedTables(lists.kernels.count, entity_count,
                             variables=SharedVariables(vec_to_bytes(&lists.variables)),
                             uses=SharedUses(vec_to_bytes(&lists.uses)),
@@ -145,8 +145,7 @@ def apply_layout(PlacedTables placed not None, SharedTables shared not None, *, 
     try:
         places.shared_out = scratch_nones(&scratch, entity_count)
         places.user = <KernelNumber*>scratch_room(&scratch, places.shared.variable_count, 4)
-        if scratch.failed:
-            raise MemoryError
+        check_memory(not scratch.failed)
         with nogil:
             find_users(use, use_count, places.user, places.shared.variable_count)
             find_sections(&places)

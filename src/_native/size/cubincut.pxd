@@ -14,6 +14,7 @@ from base.elffile cimport (
     ELF_GOOD, ELF_NO_TABLE, ElfFile, has_bytes, is_in_file, name_at, open_elf, open_names,
     open_table,
 )
+from base.posix cimport memmem
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_room, scratch_zeros
 from base.stretches cimport NO_SECTION, Stretch, list_own_stretches
 from base.texts cimport has_start
@@ -31,9 +32,6 @@ from sizenumbers cimport (
     MOST_DOTS, PART_ATTRIBUTES, PART_CODE, PART_CONSTANTS, PART_DATA, PART_DEBUG, PART_HEADERS,
     PART_MERCURY_CODE, PART_MERCURY_REST, PART_NAMES, PART_OTHER, PART_PADDING, PART_RELOCATIONS,
 )
-
-cdef extern from "size/search.h":
-    void* memmem(const void* hay, size_t hay_size, const void* needle, size_t size) nogil
 
 cdef enum:
     # Limit of the bytes of all names, as a multiple of the file's size: names may share bytes, and

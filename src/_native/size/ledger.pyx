@@ -38,8 +38,6 @@ from base.nameindex cimport (
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_vector, scratch_zeros
 from base.vector cimport Vec, vec_push
 from inputs.codecs cimport open_codec
-from inputs.compression cimport open_frames
-from picknumbers cimport CODEC_ZSTD_FRAME
 from size.cutting cimport PARTS, Cutting, Text, start_cutting
 from size.digests cimport Digest, Fingerprint
 from size.ledgerrows cimport (
@@ -98,9 +96,6 @@ cdef class Repeat:
 
 def open_library(int codec, bytes path not None):
     """Use the library at `path` for a codec from now on; False if it cannot decompress."""
-    # Compressing payloads again needs functions for frames, too; payloads are counted without them.
-    if codec == CODEC_ZSTD_FRAME:
-        open_frames(PyBytes_AS_STRING(path))
     return bool(open_codec(codec, PyBytes_AS_STRING(path)))
 
 

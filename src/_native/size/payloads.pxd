@@ -7,6 +7,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from base.blocks cimport block_free, block_widen
+from base.posix cimport c_pread
 from inputs.codecs cimport decompress
 from inputs.compression cimport frame_room, make_frame
 from picknumbers cimport CODEC_ZSTD_FRAME, ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
@@ -15,9 +16,6 @@ from size.cutting cimport SHARED, Cutting, count_bytes
 from size.digests cimport Fingerprint, absorb
 from size.ptxcut cimport cut_ptx
 from sizenumbers cimport PART_LTOIR, PART_OTHER
-
-cdef extern from "<unistd.h>" nogil:
-    ssize_t pread(int file, void* place, size_t size, int64_t offset)
 
 cdef enum:
     KEPT_SIZE = 1 << 20         # bytes of the largest buffer that is kept for later payloads
@@ -104,7 +102,7 @@ cdef inline int read_packed(const Payload* payload, int file, uint8_t* place) no
     cdef uint64_t done = 0
     cdef ssize_t count
     while done < payload.packed:
-        count = pread(file, place + done, payload.packed - done, <int64_t>(payload.offset + done))
+        count = c_pread(file, place + done, payload.packed - done, <int64_t>(payload.offset + done))
         if count == 0:
             return -1
         if count > 0:

@@ -17,6 +17,7 @@ from libc.string cimport memchr, memcpy, memset
 
 from base cimport blocks
 from base.blocks cimport LARGE_BLOCK, MEDIUM_BLOCK, block_cut, block_free, block_widen, is_in_parts
+from base.memory cimport check_memory
 from base.vector cimport Vec, vec_free, vec_to_bytes
 from columns cimport (
     CALL_ROW, CLASH_ROW, EMITTED_ROW, ENTITY_ROW, EXTERN_USE_ROW, FAULT_ROW, FILE_ROW, FIXUP_ROW,
@@ -127,8 +128,7 @@ cdef object new_rows(size_t size):
     pages = Pages()
     pages.start = <uint8_t*>block_widen(NULL, 0, size)
     pages.size = pages.room = size
-    if pages.start == NULL:
-        raise MemoryError
+    check_memory(pages.start != NULL)
     return pages
 
 

@@ -15,8 +15,7 @@ def parse(
     `arena` and `extents` come from `inputfiles`. Sections get the kinds of
     `pylink.facts.sectionkinds`. Rows are in input order. Reading stops at the first fault, with
     incomplete tables; reasons are those of `pylink.phases.faults`. `times` gets rows like those of
-    `inputfiles.read_files`, except for the last two columns.
-    `IndexError` for an extent outside the arena.
+    `inputfiles.read_files`. `IndexError` for an extent outside the arena.
     """
 
 def check_again(objects: ObjectTables, numbers: list[int]) -> Faults:

@@ -3,8 +3,8 @@
 A trace is a JSON object: `traceEvents` holds complete events (`ph` X: `ts` and `dur` in
 microseconds from the start of the link, `args.detail`), one `Total` event per name on a thread of
 its own, and metadata that names process and threads; `beginningOfTime` is the start in
-microseconds since 1970. The link contains its phases, a phase its steps; files read by a helper
-thread are on that thread. Perfetto, chrome://tracing and speedscope can open it.
+microseconds since 1970. The link contains its phases, a phase its steps; files that a helper
+thread read or parsed are on that thread. Perfetto, chrome://tracing and speedscope can open it.
 """
 
 from __future__ import annotations

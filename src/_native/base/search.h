@@ -1,6 +1,6 @@
 /* memmem, which <string.h> declares only if _GNU_SOURCE was defined before its first inclusion. */
-#ifndef PYLINK_SIZE_SEARCH_H
-#define PYLINK_SIZE_SEARCH_H
+#ifndef PYLINK_BASE_SEARCH_H
+#define PYLINK_BASE_SEARCH_H
 
 #include <stddef.h>
 
