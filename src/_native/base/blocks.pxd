@@ -48,8 +48,8 @@ cdef enum:
     PART_SIZE = 128 << 10       # bytes of a part of a page that medium blocks share
     # Blocks of this size (bytes) and larger are medium.
     MEDIUM_BLOCK = 64 << 10
-    # Blocks of this size (bytes) and larger are large. Zeroing a large page takes as long as getting
-    # 0.5 MB of small pages, so a block that fills half of a large page gains from it.
+    # Blocks of this size (bytes) and larger are large. Zeroing a large page takes as long as
+    # getting 0.5 MB of small pages, so a block that fills half of a large page gains from it.
     LARGE_BLOCK = 1 << 20
     # Most pages that are kept. The tables of a link take 40 for 1,600 inputs and 300 for 10,000,
     # and the bytes of its files about as many. For 100,000 tiny inputs, they take 600 and 500.

@@ -309,7 +309,7 @@ cdef inline void inherit_values(ComponentSearch* search, NodeRef caller,
                                 NodeRef callee) noexcept nogil:
     """Raise the values of a caller to those of a callee."""
     if search.regcount[callee] > search.regcount[caller] or (
-            # Of functions with the same count, a function passes on the entity with the lowest
+            # If callees have the same count, a function passes on the entity with the lowest
             # number. A kernel keeps its own, or that of the first call with the largest count.
             search.regcount[callee] == search.regcount[caller] and not search.is_kernel[caller]
             and search.regcount_from[callee] < search.regcount_from[caller]):

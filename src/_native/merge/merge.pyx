@@ -14,8 +14,9 @@ module repeats the events one after the other, with one list of sections and two
 `create_first_sections` creates what precedes all inputs, such as the string tables. Then follow for
 each input:
 
-1. `create_functions`: functions in the order in which the link meets them (docs/order.md), each with
-   its .text section. Kernels also get .nv.info and .nv.shared, unless only device code launches them.
+1. `create_functions`: functions in the order in which the link meets them (docs/order.md), each
+   with its .text section. Kernels also get .nv.info and .nv.shared, unless only device code
+   launches them.
 2. `create_objects`: the other symbols, each after the section that holds it.
 3. `create_other_sections`: the sections that no symbol has created.
 4. `create_info_sections`: .nv.info.F of all other functions.
