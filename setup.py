@@ -89,7 +89,8 @@ kernels = Extension(
     [source for module in modules for source in module.sources],
     include_dirs=[str(NATIVE)],
     extra_compile_args=FLAGS,
-    extra_link_args=[*COUNTED, *SANITIZERS],
+    # The option keeps __gcov_dump, which scripts/write_native_counts.py calls.
+    extra_link_args=[*COUNTED, *(["-Wl,-u,__gcov_dump"] if COUNTED else []), *SANITIZERS],
 )
 
 # Libraries with nvJitLink's name (src/pylink/jitlink). They are built like Python modules, but are
