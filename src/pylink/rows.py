@@ -91,8 +91,9 @@ class EntityRow:
 
 
 class CallRow:
-    """One row of .nv.callgraph or .nv.prototype. The copy of the function that it comes from had
-    won when its file was read, except that address-taken rows come from any copy.
+    """One row of .nv.callgraph or .nv.prototype. Calls (BLOCK_DIRECT, _INDIRECT, _CANDIDATE)
+    come only from a function's copy that had won when its file was read, other rows from any
+    copy.
     """
 
     caller: int  # EntityRow; BLOCK_TAKEN, _PROTOTYPE: the function
@@ -132,7 +133,7 @@ class OutRow:
     next: int  # the section of `entity` created before it, or -1
     head: int  # relocations: the entry added last, or -1
     count: int  # relocations: number of entries
-    rela_count: int  # RELA entries so far, for the rule of two forms (docs/glossary.md)
+    rela_count: int  # RELA entries so far: one after the first may also create the .rel
     marks: int  # OutFlag bits
     source: int  # an input section that it was created for, or -1
     text: int  # the code of its function, or -1
@@ -157,7 +158,7 @@ class EmittedRow:
     addend: int
     type: int  # R_CUDA_ or R_MERCURY_ number
     entity: int  # symbol, or -1
-    section: int  # section symbol: its OutRow; -2 - kernel: its instance; else -1
+    section: int  # section symbol: its OutRow; instance of kernel K: -2 - K; or -1
     next: int  # the entry added before it, or -1
 
 
@@ -176,7 +177,7 @@ class FixupRow:
 
 
 class RebuildRow:
-    """A relocation of a debug section that family C computes again."""
+    """A relocation of a debug section that the link computes again, from sm_100 on."""
 
     offset: int  # of the field in `piece`
     addend: int
@@ -197,12 +198,12 @@ class FunctionRow:
     info: int  # .nv.info.F of the linked copy, or -1
     merc_info: int  # .nv.merc.nv.info.F of the linked copy, or -1
     recursive_calls: int  # of a kernel: callees without a bound on their stack
-    keeps: int  # of a kernel: KeepsFlag bits
+    keeps: int  # of a kernel: KeepsFlag bits, which say what it does not take over
     barriers: int  # of a kernel: largest count in sh_flags of functions reached
 
 
 class SpanRow:
-    """Bytes that the link makes for one output section: a part of a blob."""
+    """Bytes that the link makes for one output section: a range of a Blob."""
 
     out: int
     offset: int  # in the blob
@@ -257,7 +258,9 @@ class UseRow:
 
 
 class ExternUseRow:
-    """A kernel that uses an extern array."""
+    """A kernel that uses an extern array. Kernels with the same `tie`, not -1, have it at one
+    address.
+    """
 
     kernel: int  # number of a kernel
     tie: int  # device function that uses the array (-g: the array); -1: own code

@@ -1,9 +1,9 @@
 # Reading .nv.callgraph and .nv.prototype of the inputs as rows of one table, CallRow.
 #
 # A row of an input names symbols and strings of its file; a CallRow names entities, and prototypes
-# by number. Rows of a copy that was not current when its file was read are dropped, except for
-# functions whose address is taken (`read_prototype`). The first row that is an error ends the
-# reading of its file: it adds a clash, which Python reports.
+# by number. Calls in a function's copy that did not win when its file was read are dropped; its
+# prototype and address-taken rows may stay (`read_prototype`). The first row that is an error ends
+# the reading of its file: it adds a clash, which Python reports.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport strlen
@@ -87,7 +87,7 @@ ctypedef struct CallTable:
 
 
 cdef inline void mark_taken_by_winners(Resolver* resolver, CallTable* table) noexcept nogil:
-    """Set `address_taken` of the symbols whose address a current copy of this file takes."""
+    """Set `address_taken` of symbols whose address this file's copies that won so far take."""
     cdef SymbolRef first = table.file.first_symbol
     cdef const uint32_t* pair = table.pairs
     cdef int32_t block = 0

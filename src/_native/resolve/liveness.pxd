@@ -45,7 +45,7 @@ cdef inline void flag_reached(LiveWalk* walk, uint32_t flags) noexcept nogil:
 
 cdef inline size_t count_selected(const EntityRow* entities, size_t entity_count,
                                   const uint8_t* is_selected) noexcept nogil:
-    """Count the kernels that are selected; `is_selected` is by entity."""
+    """Count the selected kernels; `is_selected` says of each entity whether it is selected."""
     cdef size_t i, count = 0
     for i in range(entity_count):
         count += entities[i].flags & EF_KERNEL and is_selected[i]

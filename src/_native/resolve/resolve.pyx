@@ -17,7 +17,7 @@ several threads. `resolve` does this:
 1. `prepare_file` hashes the names of a file, and reads the registers and frames of its functions.
 2. `assign_function_entities` and then `assign_other_entities` give each symbol of a file its
    entity. `resolve_repeated` (resolve/definitions.pxd) decides between a further definition and the
-   current one. After them, `read_calls` adds the calls of the copies that are current.
+   one that won so far. After them, `read_calls` adds the calls of copies that won so far.
 3. `settle_resolutions` and `assign_sections` record what became of each definition in the end, and
    of the sections of each function's copy.
 
@@ -396,7 +396,7 @@ def select_unborrowed(MergedTables merged not None, bytes borrowed, Marks select
     for i in range(entity_count):
         marks[i] = 0
         if entities[i].flags & EF_KERNEL:
-            # A borrowed file is one of a module that another image registers.
+            # Another image registers a borrowed file's module: only kernels launched by code count.
             if is_borrowed[symbols[entities[i].first].file]:
                 marks[i] = entities[i].flags & EF_TAKEN != 0
             else:

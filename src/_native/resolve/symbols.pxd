@@ -39,7 +39,7 @@ ctypedef struct Resolver:
     uint32_t* frame             # by input symbol, of a function: bytes of its stack frame
     uint8_t* unbounded          # by input symbol, of a whole program: its stack has no bound
     int32_t* prototype_of       # by entity: 1 + the number of its prototype string, or 0
-    uint16_t* first_sm          # by entity: virtual SM number of the file that first defines it
+    uint16_t* first_sm          # by entity: SM number of the PTX of the file that first defines it
     uint32_t* hash_of           # by input symbol: hash of a name that other files may have, or 0
     Vec entities                # EntityRow
     Vec calls                   # CallRow

@@ -58,7 +58,7 @@ ctypedef struct CallGraph:
 cdef inline bint is_idle(const EntityRow* entity) noexcept nogil:
     """Return whether a kernel is idle: it is not selected, and no device code launches it.
 
-    Only links that keep dead code have that of such kernels, for example with --preserve-relocs.
+    Only links that keep dead code, for example with --preserve-relocs, have such kernels' code.
     """
     return entity.flags & (EF_UNSELECTED | EF_TAKEN) == EF_UNSELECTED
 

@@ -58,12 +58,15 @@ cdef inline bint is_user_bank(uint16_t kind, uint16_t bank) noexcept nogil:
 
 
 cdef inline bint is_renamed(const OutRow* row) noexcept nogil:
-    """Return whether the second program renames a section from its first name (docs/order.md)."""
+    """Return whether the final file has another name for a section (docs/order.md).
+
+    The second program, which makes that file from sm_100 on, renames it.
+    """
     return KIND[row.kind].bytes_shrunk != 0 and has_twin(row.kind, row.bank)
 
 
 cdef inline bint has_twin(uint16_t kind, uint16_t bank) noexcept nogil:
-    """Return whether sections of a constant bank have mercury twins, if any of their kind do."""
+    """Return whether sections of a constant bank have a mercury form, if any of their kind do."""
     cdef uint16_t first = KIND[kind].first_bank
     return first == 0 or bank == first or bank == PIC_BANK
 

@@ -9,8 +9,8 @@ from tables.rows cimport EntityNumber, EntityRef, SectionNumber, SectionRow, fun
 
 cdef enum PoolFlag:
     POOL_NEW = 1                # the kernel had no pool before
-    POOL_LOST = 2               # the piece comes from a copy of the function that lost
-    POOL_ALONE = 4              # with POOL_LOST: the copy that is linked has no pool
+    POOL_LOST = 2               # the piece is of a definition of the function that lost
+    POOL_ALONE = 4              # with POOL_LOST: the definition that won has no pool
 
 # The number of a PoolRow, from 0; -1 for none.
 ctypedef int32_t PoolNumber

@@ -157,8 +157,8 @@ cdef inline bint was_current(uint8_t resolution) noexcept nogil:
     return resolution == RESOLUTION_WON or resolution == RESOLUTION_REPLACED
 
 
-# One row of .nv.callgraph or .nv.prototype. The copy of the function that it comes from had won
-# when its file was read, except that address-taken rows come from any copy.
+# One row of .nv.callgraph or .nv.prototype. Calls (BLOCK_DIRECT, _INDIRECT, _CANDIDATE) come only
+# from a function's copy that had won when its file was read, other rows from any copy.
 cdef packed struct CallRow:
     EntityRef caller            # EntityRow; BLOCK_TAKEN, _PROTOTYPE: the function
     uint32_t callee             # EntityRow; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: row of prototypes
@@ -198,7 +198,7 @@ cdef packed struct OutRow:
     OutNumber next              # the section of `entity` created before it, or -1
     EmittedNumber head          # relocations: the entry added last, or -1
     uint32_t count              # relocations: number of entries
-    uint32_t rela_count         # RELA entries so far, for the rule of two forms (docs/glossary.md)
+    uint32_t rela_count         # RELA entries so far: one after the first may also create the .rel
     uint32_t marks              # OutFlag bits
     SectionNumber source        # an input section that it was created for, or -1
     OutNumber text              # the code of its function, or -1
@@ -222,7 +222,7 @@ cdef inline void start_out_row(OutRow* row, uint16_t kind, uint32_t type, uint64
 cdef enum Part:
     PART_LOCAL = 0
     PART_GLOBAL = 1
-    PART_TAIL = 2               # family C: section symbols of .nv.constant0.K, after the globals
+    PART_TAIL = 2               # sm_100 and later, at the end: section symbols of .nv.constant0.K
 
 # One symbol of the output, in creation order.
 cdef packed struct OutSymbolRow:
@@ -239,7 +239,7 @@ cdef packed struct EmittedRow:
     int64_t addend
     uint32_t type               # R_CUDA_ or R_MERCURY_ number
     EntityNumber entity         # symbol, or -1
-    OutNumber section           # section symbol: its OutRow; -2 - kernel: its instance; else -1
+    OutNumber section           # section symbol: its OutRow; instance of kernel K: -2 - K; or -1
     EmittedNumber next          # the entry added before it, or -1
 
 # A relocation that the link resolves.
@@ -262,7 +262,7 @@ cdef enum RebuildOutcome:
     OUTCOME_SECTION = 3         # a section symbol
     OUTCOME_OTHER = 4           # any other entity
 
-# A relocation of a debug section that family C computes again.
+# A relocation of a debug section that the link computes again, from sm_100 on.
 cdef packed struct RebuildRow:
     uint64_t offset             # of the field in `piece`
     int64_t addend
@@ -281,10 +281,10 @@ cdef packed struct FunctionRow:
     SectionNumber info          # .nv.info.F of the linked copy, or -1
     SectionNumber merc_info     # .nv.merc.nv.info.F of the linked copy, or -1
     uint32_t recursive_calls    # of a kernel: callees without a bound on their stack
-    uint32_t keeps              # of a kernel: KeepsFlag bits
+    uint32_t keeps              # of a kernel: KeepsFlag bits, which say what it does not take over
     uint32_t barriers           # of a kernel: largest count in sh_flags of functions reached
 
-# Bytes that the link makes for one output section: a part of a blob.
+# Bytes that the link makes for one output section: a range of a Blob.
 cdef packed struct SpanRow:
     OutNumber out
     uint64_t offset             # in the blob

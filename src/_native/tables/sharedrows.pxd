@@ -14,7 +14,8 @@ cdef enum:
     REFERENCED = 1      # variable: code refers to it
     EXTERN = 2          # variable: it is an extern array
     FILE_ALIGN = 4      # variable: an extern array whose symbol has its alignment
-    ARRAYS_ONLY = 4     # extern use, kernel while it is placed: its section is only for arrays
+    # Extern use, and kernel while it is placed: only extern arrays need the kernel's section.
+    ARRAYS_ONLY = 4
     STAYS = 8           # variable, kernel while it is placed: its section stays even without bytes
     SURVIVES = 1        # kernel: the output has its section
     HAS_SYMBOL = 2      # kernel: the output has the section's symbol
@@ -42,7 +43,7 @@ cdef packed struct UseRow:
     VariableRef variable    # number of a VariableRow
     KernelRef kernel        # number of a kernel
 
-# A kernel that uses an extern array.
+# A kernel that uses an extern array. Kernels with the same `tie`, not -1, have it at one address.
 cdef packed struct ExternUseRow:
     KernelRef kernel        # number of a kernel
     EntityNumber tie        # device function that uses the array (-g: the array); -1: own code
@@ -61,7 +62,7 @@ cdef inline bint is_before(const VariableRow* variable, const VariableRow* other
                            bint by_align) noexcept nogil:
     """Return whether a variable stands before another: larger alignments first, then smaller sizes.
 
-    Alignments are compared only if `by_align` is set.
+    Alignments are compared only if `by_align` is set. True if the two are equal.
     """
     if by_align and variable.align != other.align:
         return variable.align > other.align

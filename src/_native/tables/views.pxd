@@ -40,7 +40,7 @@ ctypedef struct MergedView:
     size_t entity_count
     const EntityNumber* symbol_entity       # by input symbol
     const uint8_t* symbol_resolution        # by input symbol
-    const SymbolNumber* met
+    const SymbolNumber* met                 # symbols with an entity, in the order they are met
     size_t met_count
     const EntityNumber* section_function    # by input section
     const uint8_t* section_resolution       # by input section
@@ -51,7 +51,7 @@ ctypedef struct MergedView:
     const FunctionRow* functions            # by entity
     const PoolRow* pools
     size_t pool_count
-    const SectionNumber* stand_ins          # by input section; NULL if nothing was folded
+    const SectionNumber* stand_ins          # by input section: its replacement; NULL: none
     const OutRow* outs
     size_t out_count
     const OutSymbolRow* out_symbols
@@ -85,7 +85,7 @@ ctypedef struct SharedView:
     const EntityNumber* kernel_entities     # by kernel
     size_t kernel_count
     const int64_t* offsets                  # by variable
-    const KernelRow* kernels                # by kernel, and one more row
+    const KernelRow* kernels                # by kernel; the last row: .nv_debug.shared
     const int64_t* ties                     # by entity
     size_t tie_count
 
