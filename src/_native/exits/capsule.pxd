@@ -6,7 +6,7 @@
 #     u32           VERSION
 #     u32           number of slots (in 12.8 it is in the low bits of the version, which begins with
 #                   EARLY_VERSION)
-#     bitmap        one bit per slot, in words of 32
+#     bitmap        one bit per slot, in units of 32 bits
 #     records       one for each slot whose bit is 0, in slot order
 #
 # The record of a slot of several instructions begins with a u16 of 0x50 | count << 7, and 1 in the

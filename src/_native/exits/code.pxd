@@ -47,11 +47,11 @@ ctypedef struct Rewriting:
     View* text              # the function's .text
     View* capsule           # the function's capsule
     int mode                # MODE_ number, or UPDATE_ bits
-    Code code               # what becomes a row of `kernels` if the code changes
+    Code code               # becomes a row of RewrittenFile.kernels if the code changes
     CodeBuffer buffer       # the new code so far
     SlotWalk walk           # position in the old code
     Slot slot               # the slot that was read last
-    Vec* places             # InstructionMap: the file's
+    Vec* places             # InstructionMap: of all functions of the file that changed
     RewriteFault* fault     # filled where a function returns False
     bint changed            # the text changes, not only the capsule
     Needs needs             # what fences and EXITs must have, where `rewrite_code` is used
@@ -166,7 +166,7 @@ cdef inline bint write_if_changed(Rewriting* rewriting) noexcept nogil:
 
 
 cdef inline bint emit_rewritten(Rewriting* rewriting) noexcept nogil:
-    """Emit a slot of a kernel, or of a device function with an EXIT (an EmitSlot)."""
+    """Emit a slot of a kernel, or of a device function with an EXIT: an EmitSlot of `emit_code`."""
     if rewriting.needs.barrier and rewriting.slot.count and opcode(
             rewriting.text.data + rewriting.walk.offset - WORD) == OP_EXIT and (
             not rewriting.slot.has_record or is_barrier(&rewriting.slot)):

@@ -47,7 +47,7 @@ cdef inline bint move_line_references(RewrittenFile* file, FileSectionCounter se
                                       const Vec* units, RewriteFault* fault) noexcept nogil:
     """Correct relocations whose addend is the start of a unit in a rebuilt line section.
 
-    `units` are the section's UnitPlaces. Returns True.
+    `units` are UnitPlaces, the old and new offset of each unit. Returns True.
     """
     cdef const UnitPlace* unit = <const UnitPlace*>units.data
     cdef const SymbolRow* symbol

@@ -2,7 +2,7 @@
 #
 # * a WARPSYNC without the NOP that followed it;
 # * a barrier with another form of a shift;
-# * waits of several NOPs with the rest in the last of them instead of the first;
+# * if several NOPs wait, the last one instead of the first has the stall that is not the longest;
 # * capsules of 12.8 in the form of all later ones.
 
 from libc.stdint cimport uint8_t, uint32_t
@@ -96,7 +96,7 @@ cdef inline bint is_wait(const Slot* slot) noexcept nogil:
 cdef inline void order_waits(CodeBuffer* buffer) noexcept nogil:
     """Swap the stalls of the last two NOPs if only the last one has the longest stall."""
     cdef uint8_t* last = last_word(buffer)
-    cdef uint32_t rest = stall(last - WORD)     # cycles beyond full stalls
+    cdef uint32_t rest = stall(last - WORD)     # shorter than LONGEST_STALL
     if stall(last) != LONGEST_STALL or stall(last - WORD) == LONGEST_STALL:
         return
     set_stall(last - WORD, LONGEST_STALL)
@@ -129,7 +129,10 @@ cdef inline bint emit_early(CodeBuffer* buffer, const Slot* slot, int mode,
 
 
 cdef inline bint emit_in_order(Rewriting* rewriting) noexcept nogil:
-    """Emit a slot (an EmitSlot); adjacent NOPs that wait get the order of 13.0."""
+    """Emit the slot that was read; adjacent NOPs that wait get the order of 13.0.
+
+    `emit_code` calls this for each slot but the last. False without memory.
+    """
     cdef bint wait = is_wait(&rewriting.slot)
     if not emit_early(&rewriting.buffer, &rewriting.slot, rewriting.mode, rewriting.walk.early):
         return False

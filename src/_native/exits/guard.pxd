@@ -37,7 +37,7 @@ cdef enum:
 # Counts of the guarded instructions in one file.
 ctypedef struct Guarded:
     uint64_t exact              # instructions changed as by nvlink
-    uint64_t others             # instructions that only wait more
+    uint64_t others             # instructions changed in another way: they only wait longer
 
 
 cdef inline bint is_untimed(const uint8_t* word) noexcept nogil:
@@ -52,7 +52,7 @@ cdef inline uint32_t written_scoreboard(const uint8_t* word) noexcept nogil:
 
 
 cdef inline bint needs_scoreboard(const uint8_t* word) noexcept nogil:
-    """Return whether an instruction is one of the five and sets no scoreboard for its result.
+    """Return whether an instruction is DADD, DMUL, DFMA, DSETP or IMMA, and sets no scoreboard.
 
     False for unoptimized code from 13.3 on, which never sets one.
     """
@@ -117,7 +117,7 @@ cdef inline bint needs_guard(const View* text) noexcept nogil:
 cdef inline void guard_code(uint8_t* text, uint64_t size, Guarded* guarded) noexcept nogil:
     """Guard the instructions of one function, and count them in `guarded`.
 
-    The last instruction, a NOP or a branch, is none of the five.
+    The last instruction, a NOP or a branch, never needs a guard.
     """
     cdef uint64_t count = size // WORD, i
     cdef uint32_t scoreboard = rarest_scoreboard(text, count)

@@ -66,7 +66,7 @@ ctypedef struct Lines:
     int64_t written_line        # line of the last row written
     bint is_advanced            # opcodes after the last row have advanced to `placed`
     Vec* out                    # uint8_t: new contents of the section
-    Vec* units                  # UnitPlace
+    Vec* units                  # UnitPlace: of the units so far
 
 
 # The old and new offset of a unit in its section, for references to it.

@@ -182,8 +182,8 @@ cdef inline bint move_registers(RewrittenFile* file, FileSectionCounter section,
     """Correct the register ranges of changed kernels in .nv_debug_info_reg_sass.
 
     The section is a list of {name of a function, NUL, u32 n, n of {u32, name of a register, NUL,
-    u32, u32 start, u32 end}}. `names` gives the row of `kernels` of a changed function. False with
-    a fault.
+    u32, u32 start, u32 end}}. `names` has the row in `file.kernels` of each changed function.
+    False with a fault.
 
     A range begins and ends at the offset that a jump reaches (`map_offset`). In early code it
     begins where `map_listed_offset` says. In code that is updated to another release, it follows

@@ -39,7 +39,7 @@ cdef enum:
     BSYNC_BODY = 16             # bytes of the body of the record for a NOP and a BSYNC
     BSYNC_RECORD = 0x0a000901   # first 4 bytes of that body; the third one varies
     BSYNC_MASK = 0xff00ffffU
-    QUICK = 0x0fe2              # control bytes of the NOP: a stall of 1, no scoreboard
+    QUICK = 0x0fe2              # control bytes of that NOP: a stall of 1, no scoreboard
 
     # Bits of the control bytes that unoptimized code up to 13.2 has: the longest stall, waits for
     # scoreboards 0 and 1. Its HMMA and ERRBAR have WAITS_ALONE: they wait and do not stall.
@@ -220,7 +220,10 @@ cdef inline bint emit_acquire(CodeBuffer* buffer, const Slot* slot,
 
 
 cdef inline bint emit_update(Rewriting* rewriting) noexcept nogil:
-    """Emit a slot with the changes of the mode (an EmitSlot)."""
+    """Emit the slot that was read, changed as the mode says; False without memory.
+
+    `emit_code` calls this for each slot but the last.
+    """
     cdef const Slot* slot = &rewriting.slot
     cdef uint32_t record = 0
     cdef size_t i

@@ -208,10 +208,10 @@ cdef inline bint retarget_branch(uint8_t* word, uint64_t old, uint64_t new, cons
     cdef uint64_t low = load64(word), high = load64(word + 8)
     cdef int64_t distance, target
     cdef uint32_t op = low & OPERATION
-    if op == OP_BSSY:               # 30 bits at 34, in words of 4
+    if op == OP_BSSY:               # 30 bits from bit 34 on, in units of 4 bytes
         distance = (<int64_t>low >> 34) * 4
     elif (op == OP_CALL_REL or op == OP_BRA or op == OP_WARPSYNC or op == OP_BRX
-            or op == OP_BRXU):      # 8 bits at 16, then 48 at 34, in words of 4
+            or op == OP_BRXU):      # 8 bits from bit 16 on, then 48 from 34 on, in units of 4 bytes
         distance = <int64_t>(((low >> 34 | high << 30) << 8 | (low >> 16 & 0xff)) << 8) >> 6
     else:
         return True
