@@ -27,7 +27,7 @@ cdef inline bint move_piece_frames(Rebuilt* section, const PieceRow* piece,
     cdef uint64_t cie = 0, cie_size = 0     # of the last CIE, in the piece
     cdef uint64_t cie_base = 0              # its offset in the new section
     cdef bint is_new_cie = False            # the last CIE is not in the new section yet
-    cdef size_t next_ref = 0, next_in_cie = 0   # numbers of the first reference not passed yet
+    cdef size_t next_ref = 0, next_in_cie = 0   # first reference not passed by FDEs, by CIEs
     while start < piece.size:
         if piece.size - start < FDE_ADDRESS:
             return set_rebuild_fault(&section.fault, start, R_CUT_OFF)

@@ -15,7 +15,7 @@ from debug.rows cimport (
 
 
 cdef enum:
-    # Values of the index of names: functions of the output that have no record yet, or have one.
+    # Values of the index of names: whether a function of the output has had a record.
     WITHOUT_RECORD = 0
     WITH_RECORD = 1
 

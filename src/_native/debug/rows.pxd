@@ -56,7 +56,7 @@ cdef packed struct RelocRow:
 # A resolved field of a line header.
 cdef packed struct DebugPatchRow:
     uint64_t r_offset       # in the mercury twin of the piece
-    uint64_t value
+    uint64_t value          # of the field, which has 4 bytes
 
 # A relocation that stays.
 cdef packed struct MovedRow:

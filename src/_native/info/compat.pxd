@@ -25,14 +25,14 @@ cdef packed struct CompatRow:
     uint8_t format              # EIFMT_ number
     uint8_t how                 # how values join: COMPAT_FIRST to COMPAT_FIXED
     uint8_t flags               # further rules: bits COMPAT_DROPPED to COMPAT_LATE
-    uint16_t value              # of an input without the attribute, or of the output: see the rules
+    uint16_t value              # COMPAT_COUNTS: of inputs without it; COMPAT_FIXED: of the output
 
 
 # The attributes of the inputs read so far.
 ctypedef struct Compat:
     const CompatRow* rows
     size_t row_count
-    const CompatRow* row_of[256]    # by attribute, or NULL
+    const CompatRow* row_of[256]    # by attribute: its row, or NULL
     Vec records                     # uint8_t: records of the output
     Vec late                        # uint8_t: records that follow `records` (COMPAT_LATE)
     bint missing[256]               # by attribute: some input lacks it

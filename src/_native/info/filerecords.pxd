@@ -82,9 +82,9 @@ cdef inline bint emit_stack_sizes(Info* info) noexcept nogil:
 
 cdef inline bint emit_file_records(Info* info, uint16_t kind,
                                    const CodeFrame* frames) noexcept nogil:
-    """Append the records of .nv.info or its twin; False without memory.
+    """Append the records of .nv.info or of its mercury form (`kind`); False without memory.
 
-    `kind` is the section's kind. `frames` are by input section; NULL: FRAME_SIZE stays.
+    `frames` has a CodeFrame for each input section; if it is NULL, FRAME_SIZE stays.
     """
     cdef size_t file, i
     cdef SectionRef j, first, end   # the sections of a file that may have records
@@ -137,7 +137,7 @@ cdef inline bint emit_file_records(Info* info, uint16_t kind,
 
 
 cdef inline bint emit_file_info(Info* info, uint16_t kind) noexcept nogil:
-    """Write the records of .nv.info or its twin; False without memory."""
+    """Write the records of .nv.info or its mercury form (`kind`); False without memory."""
     cdef Scratch scratch
     cdef CodeFrame* frames = NULL
     cdef bint done

@@ -59,7 +59,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     cdef Info* parts                # one for each thread
     cdef bint failed = False
     cdef CallRows calls = calls_of(merged)
-    cdef set mixed = set()
+    cdef set mixed = set()          # (OutRow, entity) of kernels for single CTAs and for pairs
     cdef EntityNumber kernel
     # Nothing between `claim` and `try` may raise: the threads would never be released.
     cdef size_t rows = info.placed.out_count
@@ -90,7 +90,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
         check_memory(not (scratch.failed or failed))
         for i in range(part_count):
             for k in range(parts[i].mixed_kernels.count):
-                # These kernels are sorted by OutRow below: the result does not depend on threads.
+                # They are sorted by OutRow below, so the result does not depend on threads.
                 kernel = (<EntityNumber*>parts[i].mixed_kernels.data)[k]
                 mixed.add((info.info_out[kernel], kernel))
             placed.add(Blob(detach_rows(&parts[i].blob)), Spans(detach_rows(&parts[i].spans)))

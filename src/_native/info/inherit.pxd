@@ -75,7 +75,7 @@ cdef inline bint find_reached(Info* info, EntityNumber kernel) noexcept nogil:
     if info.contributors.count == 0:
         return True
     if info.live_kernels == 1:
-        # A lone kernel inherits from every live function.
+        # The only live kernel inherits from every live function.
         return vec_append(&info.reached_infos, info.contributors.data, info.contributors.count)
     info.walk += 1
     info.stamp[kernel] = info.walk
@@ -143,7 +143,7 @@ cdef inline bint put_unknown_bits(Info* info, EntityNumber entity, uint64_t star
 
 
 cdef inline bint inherit_in_turn(Info* info, EntityNumber kernel, uint64_t start) noexcept nogil:
-    """Join the records of reached functions with those of one of several kernels, one by one.
+    """Join reached functions' records, one by one, with a kernel's in a link with several kernels.
 
     False without memory.
     """

@@ -69,7 +69,7 @@ ctypedef struct Info:
     # The function or kernel at hand.
     Vec records                     # Record: of its input
     Vec reached_infos               # OutNumber: .nv.info.F of functions that it reaches
-    Vec record_sections             # SectionNumber: records that a lone kernel inherits
+    Vec record_sections             # SectionNumber: records that the only live kernel inherits
     Vec list_items                  # uint32_t: items of a list, symbol indices or numbers
     # Results.
     Vec mixed_kernels               # EntityNumber: kernels for single CTAs and for pairs
@@ -88,7 +88,10 @@ cdef inline void set_rules(Info* info, const InheritRow* rows, size_t count) noe
 
 
 cdef inline bint is_inheriting(Info* info, EntityNumber entity) noexcept nogil:
-    """Return whether an entity is a kernel that inherits, so neither idle nor beside a lone one."""
+    """Return whether an entity is a kernel that inherits values from the functions it reaches.
+
+    A kernel does not if it is idle (unselected, never launched), or another is the only live root.
+    """
     return (info.merged.entities[entity].flags & EF_KERNEL
             and not info.merged.functions[entity].keeps & KEEPS_ALL)
 
@@ -139,7 +142,7 @@ cdef inline uint32_t find_external(Info* info, FileRef file, FileSymbolRef symbo
 
 cdef inline uint32_t section_symbol_of(Info* info, FileRef file,
                                        FileSymbolRef symbol) noexcept nogil:
-    """Return the output's index of the section symbol for a file's symbol's section, or 0."""
+    """Return the output's symbol index for the section in which a file's symbol lies, or 0."""
     cdef SectionNumber section = info.objects.symbols[info.objects.files[file].first_symbol
                                                       + <SymbolRef>symbol].section
     if section < 0 or info.merged.out_of[section] < 0:
