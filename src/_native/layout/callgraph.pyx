@@ -6,7 +6,7 @@ the block); block -5 is .nv.prototype, without such a pair:
     -1 DIRECT       caller, callee
     -2 TAKEN        function whose address is taken, offset in .strtab of its prototype
     -3 INDIRECT     caller, offset of the prototype that it calls through a pointer
-    -4 CANDIDATE    caller, callee
+    -4 CANDIDATE    caller, function that its calls through pointers may reach
     -5 PROTOTYPE    function, offset of its prototype
 """
 

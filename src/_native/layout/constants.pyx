@@ -151,7 +151,8 @@ cdef bint place_pieces(Bank* bank) noexcept nogil:
 cdef bint place_piece(Bank* bank, SectionCounter number) noexcept nogil:
     """Append the piece of input section `number`; drop it if the bank folds and has an equal one.
 
-    Equal pieces have the same bytes and alignment. False without memory.
+    Only small pieces are dropped, and no literal of value 0. Equal pieces have the same bytes and
+    alignment. False without memory.
     """
     cdef const SectionRow* piece = &bank.objects.sections[number]
     cdef const uint8_t* data = bank.objects.arena + piece.offset

@@ -33,9 +33,9 @@ cdef inline bint has_twin_bytes(const Plan* plan, const OutRow* row, bint same_s
 
     Sections of variables share their bytes, unless an input has other ones (OF_OWN_BYTES: whole
     programs). Some debug sections always share them (`has_plain_bytes` in mercury/ties.pxd), in
-    lean files .debug_info, too. Other debug sections, such as lines without sequences, share their
-    bytes under three conditions. In the inputs they do, both have the same size (`same_size`), and
-    the plain one has no relocations or comes from a whole program.
+    lean files .debug_info, too. Other debug sections, such as lines without sequences, do if three
+    conditions hold: the inputs' sections have equal bytes, both have the same size (`same_size`),
+    and the plain one has no RELA section or comes from a whole program.
     """
     cdef const SectionRow* source
     if is_a(row.kind, IS_VARIABLES):

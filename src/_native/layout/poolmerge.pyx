@@ -22,7 +22,7 @@ pieces are omitted. An example, in which K2 was created after K1, and both reach
    * A piece of a size that is folded (`is_small`) is added only if the one pool has no equal piece
      of the same alignment.
    * A piece of any other size is always added, again for every kernel that reaches its function.
-   * A literal of value 0 is added only if no earlier one had the same offset in a pool, as
+   * A literal of value 0 is added only if no earlier one had the same offset in the pool where
      `place_pools` placed it.
 3. `place_all` gives the one pool to every kernel that has a pool.
 4. `move_symbols` sets the values of symbols. nvlink gives some an offset where other bytes lie

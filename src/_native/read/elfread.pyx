@@ -261,7 +261,7 @@ def find_ties(ObjectTables objects not None):
 
 
 cdef void find_key(void* context, size_t number) noexcept nogil:
-    """Set the key of row `number` of the ties: equal keys tie files; a task of `run_each`."""
+    """Set the key of row `number` of the ties: files with equal keys tie. A task of `run_each`."""
     cdef FileSearch* search = <FileSearch*>context
     cdef Tie* tie = &search.ties[number]
     tie.key = tie_key(search.objects.arena, search.objects.sections,

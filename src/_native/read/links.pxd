@@ -36,7 +36,7 @@ from tables.rows cimport (
 )
 
 cdef enum:
-    SHORTEST_CAPSULE = 14       # bytes, by 12.8: two words, a mask, the last instruction's record
+    SHORTEST_CAPSULE = 14       # bytes, in 12.8: two u32, a bitmap of 4 bytes, a record of 2
     CODE_SYMBOL = 0xffffff      # bits of sh_info of code that number its symbol, before sm_100
     CODE_UNIT = 16              # bytes of an instruction
 

@@ -66,7 +66,7 @@ cdef inline bint read_sections(Reader* reader, FileRow* file, const ElfFile* elf
         section.info = header.sh_info
         section.align = <uint32_t>header.sh_addralign if header.sh_addralign else 1
         section.entsize = <uint32_t>header.sh_entsize
-        # The mercury form of this section (its twin) has as many bytes in the output file.
+        # Its mercury form has that many bytes in the output, so a small input could ask for many.
         if KIND[section.kind].entity_kind == E_SYSTEM_SHARED and section.size > MAX_ALIGN:
             return refuse(reader, <int32_t>i, -1, F_TOO_LARGE, section.size, MAX_ALIGN)
         if KIND[section.kind].given:
@@ -110,9 +110,9 @@ cdef inline int32_t assign_kind(Reader* reader, SectionRow* section,
     must not be taken for plain data.
     """
     cdef const KindRule* rule
-    cdef int32_t free_kind = -1
+    cdef int32_t free_kind = -1     # of the first rule that fits except for the name, or -1
     cdef uint32_t optional = FORMAT[file.format].optional & ~<uint32_t>section.flags
-    cdef bint has_type = False
+    cdef bint has_type = False      # a rule fits type and flags
     cdef uint16_t first
     cdef size_t i
     for i in range(FIRST_RULE[section.type & 0xff], FIRST_RULE[(section.type & 0xff) + 1]):

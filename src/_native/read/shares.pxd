@@ -21,7 +21,7 @@ ctypedef struct Share:
     const uint8_t* arena
     const uint64_t* extent      # offset and size of each file in the arena
     TimeRow* times              # by input file, or NULL
-    uint64_t* spent             # of all shares, by thread: see `start_item`
+    uint64_t* spent             # by thread: its processor time so far, for `start_item`
     Py_ssize_t first_file
     Py_ssize_t end_file         # number after its last file
     uint64_t most_sections      # rows that its files can have
