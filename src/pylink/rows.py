@@ -111,8 +111,8 @@ class ClashRow:
 
 
 class OutRow:
-    """One section of the output, in creation order. Mercury twins have no creation number of
-    their own.
+    """One section of the output, in creation order. Mercury forms (twins) have no creation
+    number.
     """
 
     name: int  # offset in .shstrtab
@@ -146,7 +146,7 @@ class OutSymbolRow:
     name: int  # offset in .strtab
     entity: int  # -1 for a section symbol and for an instance
     section: int  # section symbol: the section; else -1
-    instance: int  # externsharedinstance: its kernel; else -1
+    instance: int  # symbol of a kernel's extern arrays (-r): the kernel; else -1
     part: int  # Part
     dropped: int  # 1: .strtab has its name, but .symtab not the symbol
 

@@ -199,7 +199,7 @@ cdef bint list_patches(Rebuild* rebuild) noexcept nogil:
 
     False without memory.
     """
-    cdef const uint64_t* start = rebuild.merged.base
+    cdef const uint64_t* start = rebuild.merged.base    # by input section: offset in its OutRow
     cdef const FixupRow* fixup
     cdef DebugPatchRow* patch
     cdef PieceRow* piece
@@ -311,7 +311,7 @@ def retarget_units(MergedTables merged not None, bytes inputs not None, bytes un
     cdef Emitted emitted = <Emitted>Table.writable(<PyObject*>merged.emitted)
     cdef FixupRow* fixup = <FixupRow*>fixups.rows
     cdef EmittedRow* row = <EmittedRow*>emitted.rows
-    cdef const uint64_t* start = merged.base.rows
+    cdef const uint64_t* start = merged.base.rows       # by input section: offset in its OutRow
     cdef const SectionNumber* sections = <const SectionNumber*>PyBytes_AS_STRING(inputs)
     cdef const UnitRow* unit_rows = <const UnitRow*>PyBytes_AS_STRING(units)
     cdef size_t fixup_count = merged.fixups.count, i

@@ -193,7 +193,7 @@ cdef void assign_sizes(Plan* plan, PlacedTables placed):
     cdef const SpanRow* span
     cdef Spans spans
     cdef uint8_t rule
-    # Symbols of the second program stand at the end of the order.
+    # Symbols that the mercury file does not have stand at the end of the order.
     while early_count and symbol_rows[symbol_order[early_count - 1]].part == PART_TAIL:
         early_count -= 1
     if plan.has_finalizer:

@@ -34,7 +34,7 @@ ctypedef struct Ordering:
     ObjectsView objects
     MergedView merged
     PlacedView placed
-    bint is_lean                    # see `has_lean_names`
+    bint is_lean                    # without names that only the mercury file needs
     bint has_prototypes             # .nv.prototype will have rows
     bint has_file_records           # .nv.info will have records
     Vec sections                    # OutNumber, in the order of the file
@@ -74,7 +74,7 @@ cdef enum:
 
 # A section while the sections of its rank are sorted.
 ctypedef struct SectionPlace:
-    OutNumber created           # the section, or its plain section if it is a twin: the sort key
+    OutNumber created           # the section, but of a mercury twin its plain section: the sort key
     OutNumber out               # the section
 
 
@@ -143,7 +143,7 @@ cdef enum SymbolGroup:
     GROUP_LOCAL
     GROUP_KERNEL_SHARED         # lean executables: a kernel's shared variables, which are local
     GROUP_GLOBAL
-    GROUP_TAIL                  # see PART_TAIL
+    GROUP_TAIL                  # sm_100 and later: section symbols of .nv.constant0.K
     GROUP_COUNT
 
 

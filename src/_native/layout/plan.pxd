@@ -23,7 +23,7 @@ ctypedef struct Plan:
     size_t count                # number of sections of the output
     PlaceRow* place             # by OutRow: its offset and size in the file
     bint has_finalizer          # a second program makes the final file (docs/order.md)
-    bint is_lean                # the output is a lean file
+    bint is_lean                # the output omits names that only the mercury file needs
     uint32_t shstrtab_gap       # bytes that the second program leaves free after .shstrtab
     uint32_t strtab_gap         # bytes that it leaves free after .strtab
 

@@ -7,8 +7,9 @@ kernel. `apply_pools` carries the rows out:
 2. `fill_pools` copies the bytes of each row to its pool.
 3. `move_constants` sets the values of constants of device functions, and the pools they are in.
 
-From sm_100 on, nvlink computes the jump tables of copies that lost again, since their code is gone.
-An entry of a table names a place by its offset in the code and by its offset in the mercury code.
+From sm_100 on, nvlink computes the jump tables of copies that lost again, since the code of these
+definitions of a function is not linked. An entry of a table names a place by its offset in the code
+and by its offset in the mercury code.
 `learn_labels` lists both for the tables of the copy that stays, and `translate` then finds the
 entries of a lost table by their mercury offsets:
 

@@ -219,7 +219,11 @@ cdef void find_kernel(void* context, FileCounter number) noexcept nogil:
 
 cdef bint is_rewritten_code(bint is_kernel, bint every, const uint8_t* code,
                             uint64_t size) noexcept nogil:
-    """Return whether the code of a function is rewritten where kernels exit: see `find_kernels`."""
+    """Return whether the code of a function is rewritten where it exits.
+
+    A kernel is rewritten if it has a fence or only traps, with `every` always. A device function is
+    rewritten only with `every`, if it has an EXIT.
+    """
     if is_kernel:
         return every or has_operation(code, size, OP_FENCE) or is_only_trap(code, size)
     return every and has_operation(code, size, OP_EXIT)

@@ -72,14 +72,14 @@ cdef inline bint has_twin(uint16_t kind, uint16_t bank) noexcept nogil:
 
 
 cdef inline const char* first_name(uint16_t kind, uint16_t bank) noexcept nogil:
-    """Return the name of a file-scope constant bank before the second program renames it."""
+    """Return the name of a file-scope constant bank before the final file renames it."""
     if bank == PIC_BANK:
         return b".nv.constant.pic"
     return KIND[kind].first
 
 
 cdef inline uint8_t bytes_shrunk(const OutRow* row) noexcept nogil:
-    """Return the bytes by which a section's final name is shorter than its first name."""
+    """Return the bytes by which a section's final name is shorter than the one it has before."""
     return KIND[row.kind].bytes_shrunk - (KIND[row.kind].first_bank != 0 and row.bank == PIC_BANK)
 
 

@@ -84,6 +84,7 @@ cdef class ObjectTables(Result):
         self.executable = not mode & LINK_RELOCATABLE
 
     cdef void view(self, ObjectsView* view) noexcept:
+        """Fill `view` with pointers to the rows of the tables."""
         view.arena = <const uint8_t*>PyBytes_AS_STRING(self.arena)
         view.arena_size = <size_t>PyBytes_GET_SIZE(self.arena)
         view.files = self.files.rows
@@ -146,6 +147,7 @@ cdef class MergedTables(Result):
         expect("alignments of arrays", self.array_align, self.entities.count)
 
     cdef void view(self, MergedView* view) noexcept:
+        """Fill `view` with pointers to the rows of the tables."""
         view.entities = self.entities.rows
         view.entity_count = self.entities.count
         view.symbol_entity = <const EntityNumber*>self.symbol_entity.rows
@@ -210,6 +212,7 @@ cdef class SharedTables(Result):
         expect("ties", self.ties, self.tie_count)
 
     cdef void view(self, SharedView* view) noexcept:
+        """Fill `view` with pointers to the rows of the tables."""
         view.variables = self.variables.rows
         view.variable_count = self.variables.count
         view.uses = self.uses.rows
@@ -277,6 +280,7 @@ cdef class PlacedTables(Result):
         expect("indices of section symbols", self.section_symbol_index, outs)
 
     cdef void view(self, PlacedView* view) noexcept:
+        """Fill `view` with pointers to the rows of the tables."""
         view.outs = self.outs.rows
         view.out_count = self.outs.count
         view.values = self.values.rows

@@ -174,11 +174,11 @@ cdef packed struct ClashRow:
 cdef enum OutFlag:
     OF_NO_SYMBOL = 1            # never has a section symbol
     OF_EMPTY_STAYS = 4          # a relocation section that the output has even without entries
-    OF_OWN_BYTES = 8            # mercury: some input has other bytes there than its plain twin
+    OF_OWN_BYTES = 8            # mercury: some input has other bytes there than in its plain form
     OF_STAYS = 16               # shared memory: the section is part of the output
     OF_LATE = 32                # .symtab_shndx: only the final file needs it
 
-# One section of the output, in creation order. Mercury twins have no creation number of their own.
+# One section of the output, in creation order. Mercury forms (twins) have no creation number.
 cdef packed struct OutRow:
     uint32_t name               # offset in .shstrtab
     uint32_t symbol_name        # offset in .strtab of the name of its section symbol
@@ -229,7 +229,7 @@ cdef packed struct OutSymbolRow:
     uint32_t name               # offset in .strtab
     EntityNumber entity         # -1 for a section symbol and for an instance
     OutNumber section           # section symbol: the section; else -1
-    EntityNumber instance       # externsharedinstance: its kernel; else -1
+    EntityNumber instance       # symbol of a kernel's extern arrays (-r): the kernel; else -1
     uint32_t part               # Part
     uint32_t dropped            # 1: .strtab has its name, but .symtab not the symbol
 

@@ -38,12 +38,12 @@ ctypedef struct ObjectsView:
 ctypedef struct MergedView:
     const EntityRow* entities
     size_t entity_count
-    const EntityNumber* symbol_entity       # by input symbol
-    const uint8_t* symbol_resolution        # by input symbol
+    const EntityNumber* symbol_entity       # by input symbol: its entity, or -1
+    const uint8_t* symbol_resolution        # by input symbol: Resolution of its definition
     const SymbolNumber* met                 # symbols with an entity, in the order they are met
     size_t met_count
-    const EntityNumber* section_function    # by input section
-    const uint8_t* section_resolution       # by input section
+    const EntityNumber* section_function    # by input section: function it belongs to, or -1
+    const uint8_t* section_resolution       # by input section: that of its function's copy
     const CallRow* calls
     size_t call_count
     const uint64_t* prototypes
@@ -62,14 +62,14 @@ ctypedef struct MergedView:
     size_t fixup_count
     const RebuildRow* rebuilds
     size_t rebuild_count
-    const OutNumber* out_of                 # by input section
-    const uint64_t* base                    # by input section
+    const OutNumber* out_of                 # by input section: its output section, or -1
+    const uint64_t* base                    # by input section: offset in its output section
     const uint8_t* shstrtab
     size_t shstrtab_size
     const uint8_t* strtab
     size_t strtab_size
     const uint32_t* prototype_offsets       # by prototype
-    const uint8_t* referenced               # by entity
+    const uint8_t* referenced               # by entity: 1 if any code refers to it
     const uint64_t* array_align             # by entity
 
 
@@ -86,7 +86,7 @@ ctypedef struct SharedView:
     size_t kernel_count
     const int64_t* offsets                  # by variable
     const KernelRow* kernels                # by kernel; the last row: .nv_debug.shared
-    const int64_t* ties                     # by entity
+    const int64_t* ties                     # by entity: address of its extern arrays, or -1
     size_t tie_count
 
 
@@ -97,9 +97,9 @@ ctypedef struct PlacedView:
     const uint64_t* values                  # by entity
     const uint64_t* symbol_values           # by entity
     const uint64_t* merc_values             # by entity
-    const OutNumber* homes                  # by entity
-    const uint64_t* dynamic                 # by entity
-    const uint8_t* lost                     # by entity
+    const OutNumber* homes                  # by entity: section in which it lies, or -1
+    const uint64_t* dynamic                 # by entity: address of a function's extern arrays
+    const uint8_t* lost                     # by entity: 1: a shared variable without a place
     const uint32_t* symbol_index            # by entity
     const uint32_t* instance_index          # by entity
     const PlaceRow* places                  # by OutRow
