@@ -92,14 +92,14 @@ class EntityRow:
 
 class CallRow:
     """One row of .nv.callgraph or .nv.prototype. Calls (BLOCK_DIRECT, _INDIRECT, _CANDIDATE)
-    come only from a function's copy that had won when its file was read, other rows from any
-    copy.
+    come only from a function's definition that had won when its file was read, other rows
+    from any.
     """
 
     caller: int  # EntityRow; BLOCK_TAKEN, _PROTOTYPE: the function
     callee: int  # EntityRow; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: row of prototypes
     block: int  # CallBlock
-    of_linked_copy: int  # 1: the linked copy has the row. At first the SymbolRow of the copy
+    of_linked_copy: int  # 1: from the linked definition. At first the definition's SymbolRow
 
 
 class ClashRow:
@@ -128,7 +128,7 @@ class OutRow:
     target: int  # relocations: the section they patch, or -1
     rel: int  # its .rel section, or -1
     rela: int  # its .rela section, or -1
-    merc: int  # its mercury twin, or -1
+    merc: int  # its mercury form, or -1
     twin: int  # a mercury section: its plain section, or -1
     next: int  # the section of `entity` created before it, or -1
     head: int  # relocations: the entry added last, or -1
@@ -195,8 +195,8 @@ class FunctionRow:
     regcount: int  # of a kernel: the largest of all functions reached
     stack: int  # bytes of the deepest path; NO_STACK_BOUND with recursion
     raised_by: int  # function whose register count a kernel took over, or -1
-    info: int  # .nv.info.F of the linked copy, or -1
-    merc_info: int  # .nv.merc.nv.info.F of the linked copy, or -1
+    info: int  # .nv.info.F of the linked definition, or -1
+    merc_info: int  # .nv.merc.nv.info.F of the linked definition, or -1
     recursive_calls: int  # of a kernel: callees without a bound on their stack
     keeps: int  # of a kernel: KeepsFlag bits, which say what it does not take over
     barriers: int  # of a kernel: largest count in sh_flags of functions reached

@@ -102,7 +102,7 @@ cdef inline bint patch_headers(Rebuilt* section, const PieceRow* twin_piece,
     cdef const LineUnit* unit = <const LineUnit*>units.data
     cdef const LineUnit* twin
     cdef FunctionRef* ref
-    cdef size_t u = 0           # number of the unit and of its twin
+    cdef size_t u = 0           # number of the unit, the same in both forms
     cdef uint64_t i, value, count = twin_piece.count
     if not read_units(section.arena + twin_piece.offset, twin_piece.size, twins, &section.fault):
         return False

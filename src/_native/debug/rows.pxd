@@ -13,9 +13,9 @@ from dwarf cimport UNIT_STEP
 # The outcome of a relocation's symbol. Numbers below OTHER are those of RebuildOutcome
 # (tables/rows.pxd).
 cdef enum DebugOutcome:
-    LIVE = 0            # the copy of a function that is in the output
+    LIVE = 0            # the definition of a function that is in the output
     DEAD = 1            # a function that is not in the output
-    OVERRIDDEN = 2      # a copy that lost, or was replaced and has relocations
+    OVERRIDDEN = 2      # a definition that lost, or was replaced and has relocations
     OTHER = 3           # not a function: these kernels ignore it
 
 cdef enum:
@@ -55,7 +55,7 @@ cdef packed struct RelocRow:
 
 # A resolved field of a line header.
 cdef packed struct DebugPatchRow:
-    uint64_t r_offset       # in the mercury twin of the piece
+    uint64_t r_offset       # in the mercury form (`.nv.merc.*`) of the piece
     uint64_t value          # of the field, which has 4 bytes
 
 # A relocation that stays.
@@ -88,9 +88,9 @@ ctypedef struct LineUnit:
 # Why a section cannot be rebuilt.
 ctypedef struct RebuildFault:
     uint64_t piece          # PieceRow
-    uint64_t offset         # in the piece, or in its mercury twin
+    uint64_t offset         # in the piece, or in its mercury form (`.nv.merc.*`)
     DebugFault reason
-    bint mercury            # the offset is in the mercury twin
+    bint mercury            # the offset is in the mercury form
 
 # A section while it is rebuilt.
 ctypedef struct Rebuilt:

@@ -31,7 +31,7 @@ cdef inline bint is_file_record_kept(Info* info, const uint8_t* record,
                                      const FileRow* file) noexcept nogil:
     """Return whether the output keeps a record of an input's .nv.info.
 
-    A record of a function is kept if the output has this file's copy of the function. The stack
+    A record of a function is kept if the output has this file's definition of it. The stack
     sizes of an executable are computed again.
     """
     cdef SymbolRef symbol
@@ -57,6 +57,7 @@ cdef packed struct StackSize:
 
 
 cdef inline int compare_stack_sizes(const void* a, const void* b) noexcept nogil:
+    """Order StackSizes by the symbol index of their kernel, for qsort."""
     cdef uint32_t x = (<const StackSize*>a).symbol, y = (<const StackSize*>b).symbol
     return -1 if x < y else x > y
 

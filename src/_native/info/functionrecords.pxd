@@ -66,7 +66,7 @@ cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogi
 
     `sass` is the machine code's list. It is read at most once for each of the 256 attributes.
     """
-    cdef uint64_t cursor[256]       # by attribute: end of the last twin in `sass`
+    cdef uint64_t cursor[256]       # by attribute: end in `sass` of the record found last
     cdef Record* record
     cdef size_t i
     cdef uint64_t offset
@@ -155,7 +155,7 @@ cdef inline bint put_sass_only(Info* info, const SectionRow* sass) noexcept nogi
     cdef Record* records = <Record*>info.records.data
     cdef Record record
     cdef uint64_t offset = 0
-    cdef uint32_t remaining[256]    # by attribute: mercury records whose twin has not come yet
+    cdef uint32_t remaining[256]    # by attribute: mercury records not matched yet
     cdef size_t i
     memset(remaining, 0, sizeof(remaining))
     for i in range(info.records.count):

@@ -29,6 +29,7 @@ cdef enum:
 
 
 cdef inline int compare_numbers(const void* a, const void* b) noexcept nogil:
+    """Order numbers of rows, for qsort."""
     cdef int32_t x = (<const int32_t*>a)[0], y = (<const int32_t*>b)[0]
     return -1 if x < y else x > y
 

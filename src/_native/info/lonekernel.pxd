@@ -24,7 +24,7 @@ from tables.rows cimport EntityNumber, FileRef, OutRow, SectionNumber, SectionRo
 from traits cimport TRAIT_EXTERNS_LAST
 
 
-# The value of one attribute that a lone kernel inherits.
+# The value of one attribute that the only live kernel inherits.
 ctypedef struct Gathered:
     bint is_found               # a function has the attribute
     uint16_t value              # all values, the kernel's own among them, joined
@@ -79,7 +79,7 @@ cdef inline void gather_values(Info* info, EntityNumber kernel, uint64_t start,
 
 cdef inline void gather_value(Info* info, Gathered* gathered, uint8_t attribute,
                               uint16_t value) noexcept nogil:
-    """Join one function's value with `gathered`, by the rule of a lone kernel."""
+    """Join one function's value with `gathered`, by the rule for a link with one live kernel."""
     gathered.is_found = True
     gathered.value = join_values(info.rules[attribute].alone, gathered.value, value)
 
@@ -104,7 +104,7 @@ cdef inline bint find_record_sections(Info* info) noexcept nogil:
 
 
 cdef inline bint gather_list(Info* info, uint64_t start, uint8_t attribute) noexcept nogil:
-    """Make the list of a lone kernel from those of all live functions, in the order of the input.
+    """Make the only live kernel's list from those of all live functions, in the order of the input.
 
     Up to 13.1 lists of symbols are in reverse order. The kernel's own record stays if the functions
     add nothing to it; else a record at the end replaces it. False without memory.

@@ -97,7 +97,7 @@ cdef inline bint is_inheriting(Info* info, EntityNumber entity) noexcept nogil:
 
 
 cdef inline void set_record(Record* record, const uint8_t* data, FileRef file) noexcept nogil:
-    """Set a record of an input file, without a twin."""
+    """Set a record of an input file; its `twin` is NULL."""
     record.data = data
     record.twin = NULL
     record.size = record_size(data)

@@ -231,9 +231,9 @@ cdef void assign_sizes(Plan* plan, PlacedTables placed):
 cdef uint32_t find_gap(Plan* plan, PlacedTables placed, const OutRow* row):
     """Return the bytes that a renamed section leaves free after .strtab.
 
-    Final names are shorter than first names (docs/order.md). The section leaves the difference less
-    1, for the NUL. Its relocation section, if there is one, leaves as many bytes as its own first
-    name has.
+    Final names are shorter than those before (docs/order.md). The section leaves the difference
+    less 1, for the NUL. Its relocation section, if there is one, leaves as many bytes as its own
+    name has at first.
     """
     cdef const OutRow* merged_outs = placed.merged.outs.rows    # with offsets in merge's .strtab
     cdef const char* strings = <const char*>placed.merged.strtab.rows

@@ -46,7 +46,7 @@ cdef inline const char* mercury_name(const MercuryNames* names, const OutRow* ou
     if KIND[out.kind].exact:
         return KIND[out.kind].name + MERC_PREFIX
     if is_renamed(naming_section(names.outs, &names.outs[out.twin])):
-        return names.strtab + names.outs[out.twin].symbol_name  # the first name (docs/order.md)
+        return names.strtab + names.outs[out.twin].symbol_name  # the name before the final one
     return names.shstrtab + names.outs[out.twin].name
 
 

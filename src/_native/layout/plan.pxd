@@ -29,7 +29,7 @@ ctypedef struct Plan:
 
 
 cdef inline bint has_twin_bytes(const Plan* plan, const OutRow* row, bint same_size) noexcept nogil:
-    """Return whether a mercury section has its plain twin's bytes, and so its place in the file.
+    """Return whether a mercury section has the bytes, and so the place, of its plain form.
 
     Sections of variables share their bytes, unless an input has other ones (OF_OWN_BYTES: whole
     programs). Some debug sections always share them (`has_plain_bytes` in mercury/ties.pxd), in

@@ -7,14 +7,13 @@ kernel. `apply_pools` carries the rows out:
 2. `fill_pools` copies the bytes of each row to its pool.
 3. `move_constants` sets the values of constants of device functions, and the pools they are in.
 
-From sm_100 on, nvlink computes the jump tables of copies that lost again, since the code of these
-definitions of a function is not linked. An entry of a table names a place by its offset in the code
-and by its offset in the mercury code.
-`learn_labels` lists both for the tables of the copy that stays, and `translate` then finds the
+From sm_100 on, nvlink computes the jump tables of definitions that lost again, since their code is
+not linked. An entry of a table names a place by its offset in the code and in the mercury code.
+`learn_labels` lists both for the tables of the linked definition, and `translate` then finds the
 entries of a lost table by their mercury offsets:
 
-    table of the copy that stays    mercury 0x100, code 0x40
-    table of a lost copy            mercury 0x100: becomes 0x40
+    table of the linked definition  mercury 0x100, code 0x40
+    table of a lost definition      mercury 0x100: becomes 0x40
                                     mercury 0x180: becomes 0, since no entry above has it
 """
 
@@ -48,7 +47,7 @@ ctypedef struct Label:
     uint32_t code               # bytes in .text
 
 
-# The labels in the jump tables of a function (from sm_100 on), as the copy that stays has them.
+# The labels in the jump tables of a function (from sm_100 on), as the linked definition has them.
 ctypedef struct JumpTables:
     const uint8_t* arena
     const SectionRow* sections
@@ -66,8 +65,8 @@ ctypedef struct Filling:
     PoolNumber* row_of          # by input section: the last PoolRow with its bytes, or -1
     uint64_t* start             # by OutRow: 1 + offset of its contents in `blob`, 0 without any
     JumpTables tables
-    bint any_lost               # some bytes are of copies that lost
-    uint64_t null_value         # offset of the last pool of a copy that lost, or 0
+    bint any_lost               # some bytes are of definitions that lost
+    uint64_t null_value         # offset of the last pool of a definition that lost, or 0
     Vec blob                    # uint8_t: contents of all pools that rows go to
     Vec spans                   # SpanRow
 
@@ -121,7 +120,7 @@ def apply_pools(PlacedTables placed not None):
 
 
 cdef void grow_pools(Filling* filling, size_t out_count) noexcept nogil:
-    """Set the sizes and alignments of the kernels' pools, and of their mercury twins."""
+    """Set the sizes and alignments of the kernels' pools, and of their mercury forms."""
     cdef size_t i
     cdef const PoolRow* row
     cdef OutRow* out
@@ -150,7 +149,7 @@ cdef bint fill_pools(Filling* filling) noexcept nogil:
     cdef const SectionRow* piece
     cdef uint8_t* place
     cdef OutNumber pool
-    cdef SectionNumber winner_section = -1  # the function's pool of the copy that stays
+    cdef SectionNumber winner_section = -1  # the function's pool of the linked definition
     for i in range(filling.merged.pool_count):
         row = &filling.merged.pools[i]
         pool = filling.pool_of[row.kernel]
@@ -159,7 +158,7 @@ cdef bint fill_pools(Filling* filling) noexcept nogil:
         piece = &filling.objects.sections[row.section]
         place = filling.blob.data + filling.start[pool] - 1 + row.offset
         memcpy(place, filling.objects.arena + piece.offset, piece.size)
-        # Rows of a function have the copy that stays first, then those that lost.
+        # Rows of a function have the linked definition first, then those that lost.
         if not row.flags & POOL_LOST:
             winner_section = row.section
             continue
@@ -194,7 +193,7 @@ cdef bint start_pool(Filling* filling, OutNumber pool, bint has_own) noexcept no
 
 cdef void move_constants(const Filling* filling, const EntityRow* entities, size_t count,
                          const SymbolRow* symbols, uint64_t* value, OutNumber* home) noexcept nogil:
-    """Set values and homes of the constants whose bytes are in the pools of kernels."""
+    """Set values and homes (OutRows) of the constants whose bytes are in the pools of kernels."""
     cdef size_t i
     cdef const SymbolRow* symbol
     cdef const PoolRow* row
@@ -245,9 +244,9 @@ cdef inline const Rela* relocations_of(const JumpTables* tables, const SectionRo
 
 cdef bint translate(JumpTables* tables, const PoolRow* row, SectionNumber winner_section,
                     uint8_t* place) noexcept nogil:
-    """Make the table of a copy that lost lead to the same places of the code that stays.
+    """Make the table of a definition that lost lead to the same places of the code that stays.
 
-    `place` has the bytes of `row`, `winner_section` is the pool of the copy that stays, or -1. An
+    `place` has the bytes of `row`, `winner_section` is the pool of the linked definition, or -1. An
     entry without a label in that pool becomes 0. The table does not change if it has no mercury
     relocations, as up to sm_90. False without memory.
     """
@@ -272,7 +271,7 @@ cdef bint translate(JumpTables* tables, const PoolRow* row, SectionNumber winner
 
 
 cdef bint learn_labels(JumpTables* tables, SectionNumber winner_section) noexcept nogil:
-    """List the labels in the tables of the copy that stays; False without memory.
+    """List the labels in the tables of the linked definition; False without memory.
 
     `winner_section` is the input section of its pool, or -1 if it has none.
     """

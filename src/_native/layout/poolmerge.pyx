@@ -5,7 +5,7 @@ A kernel K reads pooled constants and jump tables from bank 2: its pool is `.nv.
 larger than a bank, nvlink makes one pool of all, in which many equal pieces stand only once. Each
 kernel gets the whole of it, so that one offset is right under every kernel.
 
-A piece is what one symbol of a pool names; the pool of a copy that lost is one piece. Bytes between
+A piece is what one symbol of a pool names; a lost definition's pool is one piece. Bytes between
 pieces are omitted. An example, in which K2 was created after K1, and both reach the function F:
 
     pool    pieces                       one pool
@@ -29,7 +29,7 @@ pieces are omitted. An example, in which K2 was created after K1, and both reach
    (docs/format-notes/literal-pools.md). That offset is used only if the piece's bytes are there;
    else the symbol gets the place of its piece.
 
-The null symbol stands for pools of copies that lost, which have no symbols of their own.
+The null symbol stands for pools of definitions that lost, which have no symbols of their own.
 """
 
 from libc.stddef cimport size_t
@@ -98,7 +98,7 @@ ctypedef struct MergedPool:
     uint64_t limit              # bytes that it may have
     uint32_t align              # alignment of the one pool
     # Small pieces by bytes and alignment. Values: twice the place, plus 1 if the piece is the pool
-    # of a copy that lost.
+    # of a definition that lost.
     NameIndex kept_pieces
     NameIndex nulls             # literals 0, by offset before the merge. Values: twice the place
     TextPool keys               # keys of both indices
@@ -157,7 +157,7 @@ cdef bint has_only_kernel_pools(const MergedPool* merged_pool) noexcept:
 
 
 cdef void find_null_value(MergedPool* merged_pool) noexcept:
-    """Set the null symbol's value as `poolfill` does: the place of the last pool of a lost copy."""
+    """Set the null symbol's value as `poolfill` does: the place of the last lost pool."""
     cdef const PoolRow* row
     cdef size_t i
     for i in range(merged_pool.merged.pool_count):
@@ -304,7 +304,7 @@ cdef bint join_section(MergedPool* merged_pool, SectionNumber section,
 
 
 cdef bint join_lost(MergedPool* merged_pool, const PoolRow* row) noexcept nogil:
-    """Add the pool of a copy that lost: one piece, whose symbol is the null symbol.
+    """Add the pool of a definition that lost: one piece, whose symbol is the null symbol.
 
     False without room or memory.
     """
@@ -324,7 +324,7 @@ cdef bint join_piece(MergedPool* merged_pool, const uint8_t* data, uint64_t size
     """Add a piece to the one pool, or find its equal there; `newest` says where it is.
 
     `old_offset` is its offset in the pools as `place_pools` placed them. `is_lost`: it is the pool
-    of a copy that lost. False without room or memory.
+    of a definition that lost. False without room or memory.
     """
     cdef PiecePlace* newest = &merged_pool.newest
     cdef bint is_zero = is_null(data, size)

@@ -59,8 +59,8 @@ cdef inline bint assign_all(Assignment* assignment, Scratch* scratch) noexcept n
             assignment.value[i] += assignment.merged.base[section]
             if assignment.merged.entities[i].kind == E_SYSTEM_SHARED:
                 assignment.value[i] = winner.value    # its alignment, until it has a place
-            # The section belongs to a kernel copy that is not linked. The linked copy's parameters
-            # and literals stand for it.
+            # The section belongs to a definition of a kernel that is not linked. The linked one's
+            # parameters and literals stand for it.
             if assignment.home[i] < 0 and assignment.merged.section_function[section] >= 0:
                 if is_a(assignment.objects.sections[section].kind, IS_PARAMETERS):
                     assignment.home[i] = (

@@ -1,7 +1,7 @@
 # Reading .nv.callgraph and .nv.prototype of the inputs as rows of one table, CallRow.
 #
 # A row of an input names symbols and strings of its file; a CallRow names entities, and prototypes
-# by number. Calls in a function's copy that did not win when its file was read are dropped; its
+# by number. Calls in a definition that did not win when its file was read are dropped; its
 # prototype and address-taken rows may stay (`read_prototype`). The first row that is an error ends
 # the reading of its file: it adds a clash, which Python reports.
 
@@ -87,7 +87,7 @@ ctypedef struct CallTable:
 
 
 cdef inline void mark_taken_by_winners(Resolver* resolver, CallTable* table) noexcept nogil:
-    """Set `address_taken` of symbols whose address this file's copies that won so far take."""
+    """Set `address_taken` of symbols whose address this file's winning definitions take."""
     cdef SymbolRef first = table.file.first_symbol
     cdef const uint32_t* pair = table.pairs
     cdef int32_t block = 0
@@ -165,7 +165,7 @@ cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint is_call_gr
         call.caller = <EntityRef>resolver.entity_of[symbol]
         call.callee = <uint32_t>callee
         call.block = block
-        # The copy's symbol: `settle_resolutions` (resolve.pyx) replaces it by 1 or 0.
+        # The definition's symbol: `settle_resolutions` (resolve.pyx) replaces it by 1 or 0.
         call.of_linked_copy = <uint32_t>symbol
     return True
 

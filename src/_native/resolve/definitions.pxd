@@ -5,7 +5,7 @@
 # 1. Errors come first: a kernel and a function, two state spaces, or two sizes of one name. Each is
 #    a clash, a row that Python reports.
 # 2. A mention without a definition changes at most the size and the binding of an undefined entity.
-# 3. The first definition becomes the current one (`make_current`).
+# 3. The first definition becomes the current one, which has won so far (`make_current`).
 # 4. A strong definition replaces a weak one; two strong ones clash. The first of weak variables
 #    stays, while a weak function is replaced by one with fewer registers (`is_preferred`).
 # 5. Common symbols, which have a size but no bytes, yield to definitions. Here releases differ:
@@ -30,10 +30,10 @@ from traits cimport TRAIT_COMMON_YIELDS
 
 cdef inline bint is_preferred(Resolver* resolver, SymbolNumber symbol,
                               const EntityRow* entity) noexcept nogil:
-    """Return whether the weak function copy `symbol` replaces the current one.
+    """Return whether `symbol`, a weak definition of a function, replaces the one that won so far.
 
     It does if it needs fewer registers. If both need the same number, it does if its PTX is for a
-    newer architecture than that of the first of all copies (not than that of the current one).
+    newer architecture than that of the first definition, which may have been replaced since.
     """
     if resolver.regcount[symbol] != entity.regcount:
         return resolver.regcount[symbol] < entity.regcount
@@ -79,7 +79,7 @@ cdef inline void make_current(Resolver* resolver, SymbolNumber symbol,
 
 cdef inline bint replace_definition(Resolver* resolver, SymbolNumber symbol,
                                     EntityRow* entity) noexcept nogil:
-    """Make a later definition the current one. Returns True."""
+    """Let a later definition replace the one that won so far. Returns True."""
     resolver.resolution_of[entity.winner] = RESOLUTION_REPLACED
     resolver.has_replaced = True
     make_current(resolver, symbol, entity)

@@ -17,9 +17,9 @@ several threads. `resolve` does this:
 1. `prepare_file` hashes the names of a file, and reads the registers and frames of its functions.
 2. `assign_function_entities` and then `assign_other_entities` give each symbol of a file its
    entity. `resolve_repeated` (resolve/definitions.pxd) decides between a further definition and the
-   one that won so far. After them, `read_calls` adds the calls of copies that won so far.
+   one that won so far. After them, `read_calls` adds the calls of definitions that won.
 3. `settle_resolutions` and `assign_sections` record what became of each definition in the end, and
-   of the sections of each function's copy.
+   of the sections of each function's definition.
 
 `find_live` flags what the link keeps:
 
@@ -67,8 +67,8 @@ from tables.rows cimport (
 )
 
 
-# For each input section, the function that it belongs to, and whether that function's copy (the
-# definition of the function in this file) won or lost.
+# For each input section, the function that it belongs to, and whether this definition of the
+# function (also called a copy) won or lost.
 ctypedef struct SectionCopies:
     const Resolver* resolver
     EntityNumber* function      # by input section: the function, or -1
@@ -175,7 +175,7 @@ cdef void settle_resolutions(Resolver* resolver, size_t symbol_count) noexcept n
     """Set what is known only after the last file: RESOLUTION_LOST_EARLY, and `of_linked_copy`.
 
     A definition lost early if the one that it lost to was replaced later. Until here,
-    `of_linked_copy` of a row of calls has the symbol of the function copy that the row belongs to.
+    `of_linked_copy` of a row of calls has the symbol of the definition that the row belongs to.
     """
     cdef const EntityRow* entities = <const EntityRow*>resolver.entities.data
     cdef CallRow* calls = <CallRow*>resolver.calls.data
@@ -190,7 +190,7 @@ cdef void settle_resolutions(Resolver* resolver, size_t symbol_count) noexcept n
 
 
 cdef void assign_sections(void* context, FileCounter number) noexcept nogil:
-    """Record, for each section of one file, the function and the copy that it is part of.
+    """Record the function of each section of one file, and whether its definition there won.
 
     A task of `run_each`.
     """

@@ -158,12 +158,12 @@ cdef inline bint was_current(uint8_t resolution) noexcept nogil:
 
 
 # One row of .nv.callgraph or .nv.prototype. Calls (BLOCK_DIRECT, _INDIRECT, _CANDIDATE) come only
-# from a function's copy that had won when its file was read, other rows from any copy.
+# from a function's definition that had won when its file was read, other rows from any.
 cdef packed struct CallRow:
     EntityRef caller            # EntityRow; BLOCK_TAKEN, _PROTOTYPE: the function
     uint32_t callee             # EntityRow; BLOCK_TAKEN, _INDIRECT, _PROTOTYPE: row of prototypes
     int32_t block               # CallBlock
-    uint32_t of_linked_copy     # 1: the linked copy has the row. At first the SymbolRow of the copy
+    uint32_t of_linked_copy     # 1: from the linked definition. At first the definition's SymbolRow
 
 # Two definitions of one name that exclude each other.
 cdef packed struct ClashRow:
@@ -193,7 +193,7 @@ cdef packed struct OutRow:
     OutNumber target            # relocations: the section they patch, or -1
     OutNumber rel               # its .rel section, or -1
     OutNumber rela              # its .rela section, or -1
-    OutNumber merc              # its mercury twin, or -1
+    OutNumber merc              # its mercury form, or -1
     OutNumber twin              # a mercury section: its plain section, or -1
     OutNumber next              # the section of `entity` created before it, or -1
     EmittedNumber head          # relocations: the entry added last, or -1
@@ -258,7 +258,7 @@ cdef packed struct FixupRow:
 cdef enum RebuildOutcome:
     OUTCOME_LIVE = 0            # a function of the output
     OUTCOME_DEAD = 1            # a function that was removed
-    OUTCOME_LOST = 2            # a copy that lost, or was replaced and has relocations
+    OUTCOME_LOST = 2            # a definition that lost, or was replaced and has relocations
     OUTCOME_SECTION = 3         # a section symbol
     OUTCOME_OTHER = 4           # any other entity
 
@@ -278,8 +278,8 @@ cdef packed struct FunctionRow:
     uint32_t regcount           # of a kernel: the largest of all functions reached
     uint32_t stack              # bytes of the deepest path; NO_STACK_BOUND with recursion
     EntityNumber raised_by      # function whose register count a kernel took over, or -1
-    SectionNumber info          # .nv.info.F of the linked copy, or -1
-    SectionNumber merc_info     # .nv.merc.nv.info.F of the linked copy, or -1
+    SectionNumber info          # .nv.info.F of the linked definition, or -1
+    SectionNumber merc_info     # .nv.merc.nv.info.F of the linked definition, or -1
     uint32_t recursive_calls    # of a kernel: callees without a bound on their stack
     uint32_t keeps              # of a kernel: KeepsFlag bits, which say what it does not take over
     uint32_t barriers           # of a kernel: largest count in sh_flags of functions reached

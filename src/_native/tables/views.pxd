@@ -43,7 +43,7 @@ ctypedef struct MergedView:
     const SymbolNumber* met                 # symbols with an entity, in the order they are met
     size_t met_count
     const EntityNumber* section_function    # by input section: function it belongs to, or -1
-    const uint8_t* section_resolution       # by input section: that of its function's copy
+    const uint8_t* section_resolution       # by input section: Resolution of its function there
     const CallRow* calls
     size_t call_count
     const uint64_t* prototypes
