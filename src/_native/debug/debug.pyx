@@ -122,7 +122,7 @@ cdef void allocate_rebuilt(Rebuilt* section, Scratch* scratch, uint64_t total) n
 
 def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not None,
                  bytes headers not None=b"", bytes patches not None=b"", *, bint ended=False):
-    """Rebuild `.debug_line` or `.nv_debug_line_sass`."""
+    """Rebuild `.debug_line` or `.nv_debug_line_sass`: (contents, kept relocations, units)."""
     cdef Rebuilt section
     cdef const PieceRow* twin_rows = NULL
     cdef const DebugPatchRow* patch_rows = <const DebugPatchRow*>PyBytes_AS_STRING(patches)
@@ -153,7 +153,7 @@ def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not N
 
 
 def rebuild_frame(bytes arena not None, bytes pieces not None, bytes relocs not None):
-    """Rebuild `.debug_frame` (64-bit DWARF)."""
+    """Rebuild `.debug_frame` (64-bit DWARF): (contents, kept relocations)."""
     cdef Rebuilt section
     cdef Vec places
     cdef Scratch scratch
@@ -172,7 +172,7 @@ def rebuild_frame(bytes arena not None, bytes pieces not None, bytes relocs not 
 
 
 def rebuild_reg_sass(bytes arena not None, bytes pieces not None, bytes names not None):
-    """Concatenate `.nv_debug_info_reg_sass` and clear stale ranges."""
+    """Concatenate `.nv_debug_info_reg_sass`; register ranges of removed functions become 0."""
     cdef Rebuilt section
     cdef uint64_t names_size = PyBytes_GET_SIZE(names)
     cdef const uint8_t* text = <const uint8_t*>PyBytes_AS_STRING(names)

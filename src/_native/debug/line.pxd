@@ -96,8 +96,8 @@ cdef inline bint patch_headers(Rebuilt* section, const PieceRow* twin_piece,
                                Vec* twins) noexcept nogil:
     """Write resolved fields of mercury headers into the same fields of a piece's new headers.
 
-    `rows` are the patches of the piece, `units` its units, and `twins` is filled with the units of
-    its mercury twin. False with a fault.
+    `rows` are the patches of the piece, `units` its units. `twins` is filled with the units of its
+    mercury form, `twin_piece`. False with a fault.
     """
     cdef const LineUnit* unit = <const LineUnit*>units.data
     cdef const LineUnit* twin

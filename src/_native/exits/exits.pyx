@@ -290,7 +290,10 @@ cdef bint guard_functions(RewrittenFile* file, Guarded* guarded,
 
 cdef bint rewrite(RewrittenFile* file, int mode, Guarded* guarded,
                   RewriteFault* fault) noexcept nogil:
-    """Rewrite one file as `mode`, a MODE_ number or UPDATE_ bits, says; False with a fault."""
+    """Rewrite one file as `mode`, a MODE_ number or UPDATE_ bits, says; False with a fault.
+
+    `guarded` counts the instructions that MODE_GUARDED changes.
+    """
     if mode == MODE_GUARDED:
         return guard_functions(file, guarded, fault)
     if not rewrite_functions(file, mode, fault):
@@ -339,7 +342,7 @@ cdef bint put_contents(RewrittenFile* file, NewContents* fresh) noexcept nogil:
 
 
 cdef bytes copy_arena(const ObjectsView* objects, const NewContents* fresh):
-    """Return a copy of the arena, and the changed contents after it.
+    """Return a copy of the arena, and after it the changed contents, `fresh`.
 
     An arena that several links share may consist mostly of files of other links. Then only this
     link's files are copied, and the bytes between them stay uninitialized.
@@ -363,7 +366,7 @@ cdef bytes copy_arena(const ObjectsView* objects, const NewContents* fresh):
 
 cdef void start_file(RewrittenFile* file, Table sections, Table symbols, const FileRow* row,
                      int mode) noexcept:
-    """Set up a file of which nothing is rewritten yet. `open_views` adds its views and tables."""
+    """Set up a file that `mode` says how to rewrite. `open_views` adds its views and tables."""
     memset(file, 0, sizeof(RewrittenFile))
     file.sections = <SectionRow*>sections.start + row.first_section
     file.count = row.section_count

@@ -119,7 +119,10 @@ cdef inline uint32_t map_range_start(const Code* code, const InstructionMap* pla
 cdef inline bint move_info(View* view, FileSectionCounter section, const Code* code,
                            const InstructionMap* places, bint early,
                            RewriteFault* fault) noexcept nogil:
-    """Correct the offsets in an attribute list, `.nv.info.K`; False with a fault."""
+    """Correct the offsets in an attribute list, `.nv.info.K`; False with a fault.
+
+    `early` says that the code is from before 13.0.
+    """
     cdef uint8_t* data = make_writable(view)
     cdef uint64_t offset = 0, end, item     # offsets in the list
     cdef uint32_t size                      # bytes of an entry that begins with an offset, or 0

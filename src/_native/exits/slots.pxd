@@ -34,7 +34,7 @@ cdef enum:
 
 cdef inline bint emit_fence(CodeBuffer* buffer, const Slot* slot,
                             const Needs* needs) noexcept nogil:
-    """Emit a fence, a slot of several instructions, without what its kernel does not need.
+    """Emit a fence, a slot of several instructions, without parts that `needs` does not ask for.
 
     False without memory.
     """
@@ -140,7 +140,7 @@ cdef inline bint emit_exit(CodeBuffer* buffer, const Slot* slot, const Needs* ne
 
     `slot` is the EXIT, alone or with the barrier that ptxas made. An inserted barrier takes
     BARRIER_CYCLES of the time that NOPs and the EXIT itself wait for the results of earlier
-    instructions. False without memory.
+    instructions. `needs` says whether it begins with a MEMBAR. False without memory.
     """
     cdef uint8_t body[BARRIER_BODY]
     cdef uint8_t exit_word[WORD]

@@ -171,7 +171,10 @@ cdef inline bint emit_add(CodeBuffer* buffer, const Slot* slot, uint32_t record)
 
 
 cdef inline void set_guards(CodeBuffer* buffer, uint64_t count, bint unoptimized) noexcept nogil:
-    """Make fences among the last `count` instructions wait for their guards, if they do not yet."""
+    """Make fences among the last `count` instructions wait for their guards, if they do not yet.
+
+    `unoptimized` says that ptxas did not optimize the code.
+    """
     cdef uint8_t* word = buffer.words.data + (buffer.words.count - count) * WORD
     while count > 1:
         if (is_membar(word) and word[MEMBAR_BYTE] == MEMBAR_GUARD and is_membar(word + WORD)

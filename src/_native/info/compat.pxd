@@ -123,7 +123,7 @@ cdef inline bint compat_record(Compat* compat, const uint8_t* data, bint is_firs
                                bint has_code) noexcept nogil:
     """Add one record of an input, or join it with the output's record of the same attribute.
 
-    False without memory.
+    `is_first`: the input is the first. `has_code`: it has code. False without memory.
     """
     cdef const CompatRow* row = compat.row_of[data[1]]
     cdef uint8_t* own = compat_find(compat, data[1])
@@ -150,7 +150,7 @@ cdef inline bint compat_record(Compat* compat, const uint8_t* data, bint is_firs
 cdef inline bint compat_default(Compat* compat, const CompatRow* row, bint has_code) noexcept nogil:
     """Join the row's value for an input that lacks the attribute; False without memory.
 
-    For COMPAT_COMMON that value is all bits, but without FASTPATH_CODE if the input has code:
+    For COMPAT_COMMON that value is all bits, but without FASTPATH_CODE if `has_code` is set:
     whether the output has this bit follows from the instructions (`compat_finish`).
     """
     cdef uint8_t record[12]     # 4 and, for COMPAT_COMMON, 8 bytes of bits

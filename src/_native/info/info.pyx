@@ -145,7 +145,7 @@ cdef inline void fetch_records(Info* info, OutCounter i) noexcept nogil:
 
 
 cdef void emit_rows(void* context, size_t part) noexcept nogil:
-    """Write records of sections until all have been taken: the task of each thread."""
+    """Write records of sections until all have been taken: the task of thread number `part`."""
     cdef Info* info = <Info*>context + part
     cdef OutCounter first = <OutCounter>claim_items(info.next, SOME_ROWS), i
     while first < info.placed.out_count:

@@ -164,7 +164,7 @@ cdef inline bint inherit_in_turn(Info* info, EntityNumber kernel, uint64_t start
 
 cdef inline void join_value(Info* info, int64_t offset, uint8_t attribute,
                             uint16_t added) noexcept nogil:
-    """Join a value with the one in the kernel's own record at `offset`; nothing if that is -1."""
+    """Join `added` with the value in the kernel's record at `offset`; do nothing if that is -1."""
     cdef uint16_t value
     if offset >= 0:
         value = join_values(info.rules[attribute].how, load16(info.blob.data + offset + 2), added)

@@ -99,7 +99,7 @@ cdef inline bint next_record(Info* info, RecordWalk* walk) noexcept nogil:
 
 
 cdef inline uint16_t join_values(uint8_t how, uint16_t own, uint16_t added) noexcept nogil:
-    """Return two values joined by the JOIN_ rule `how`. `own` is 0 if the kernel has no record yet.
+    """Return `own` and `added` joined by the JOIN_ rule `how`; `own` is 0 without a record so far.
     """
     if how == JOIN_MAXIMUM or how == JOIN_POSITIVE or how == JOIN_OWN:
         return max(own, added)

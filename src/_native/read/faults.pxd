@@ -39,7 +39,7 @@ ctypedef struct Reader:
 
 cdef inline bint refuse(Reader* reader, int32_t index, int64_t entry, int32_t reason,
                         uint64_t value, uint64_t limit) noexcept nogil:
-    """Record why the current file is refused, by a ReadFault. Returns False.
+    """Record why the current file is refused: `reason`, a ReadFault. Returns False.
 
     `entry` is the number of an entry, symbol or byte in section `index`, and -1 if the fault is not
     in one. `value` is wrong, and `limit` is what it should be, or the most.

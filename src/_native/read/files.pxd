@@ -38,7 +38,7 @@ cdef inline int32_t fault_of_elf(int fault) noexcept nogil:
 
 cdef inline void count_rows(const uint8_t* image, uint64_t size, uint64_t* sections,
                             uint64_t* symbols) noexcept nogil:
-    """Add to `sections` and to `symbols` the number of rows that a file can have at most.
+    """Add to `sections` and to `symbols` the most rows that a file, `image`, can have.
 
     A file that `read_file` will refuse may add too few: rows after its fault are not needed.
     """

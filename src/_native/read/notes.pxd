@@ -142,7 +142,7 @@ cdef inline uint32_t find_newest_tool(const uint8_t* notes, uint64_t size) noexc
 
 
 cdef inline uint32_t read_tool(const uint8_t* text, uint64_t room) noexcept nogil:
-    """Return the version in the last word of a string, in the form of `find_newest_tool`.
+    """Return the version in the last word of a string of at most `room` bytes: 132086 for 13.2.86.
 
     0 unless the string ends in a version of a tool of CUDA, `V13.2.86` or `nvlink 13.2.86`.
     """

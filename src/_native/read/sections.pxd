@@ -82,7 +82,7 @@ cdef inline bint read_sections(Reader* reader, FileRow* file, const ElfFile* elf
 
 cdef inline bint check_header(Reader* reader, const FileRow* file, const ElfFile* elf,
                               uint32_t index, uint16_t kind) noexcept nogil:
-    """Check the header of a section of this kind: offset and size, alignment, entry size."""
+    """Check offset, size, alignment and entry size of section `index`; False with a fault."""
     cdef const Shdr* header = &elf.table[index]
     if not KIND[kind].given:
         if header.sh_size > max_nobits():

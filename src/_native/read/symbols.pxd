@@ -104,7 +104,7 @@ cdef inline bint find_symbol_tables(Reader* reader, FileRow* file,
 
 cdef inline bint read_symbol(Reader* reader, const FileRow* file, const SymbolTables* tables,
                              uint32_t i, SymbolRow* symbol) noexcept nogil:
-    """Fill the row of one symbol; False with a fault."""
+    """Fill `symbol`, the row of symbol `i` of a file; False with a fault."""
     cdef const Sym* input = &tables.symbols[i]
     cdef const SectionRow* strtab = tables.strtab
     cdef const uint8_t* name
@@ -145,7 +145,7 @@ cdef inline bint read_symbol(Reader* reader, const FileRow* file, const SymbolTa
 
 
 cdef inline bint check_symbols(Reader* reader, FileRow* file, int32_t symtab) noexcept nogil:
-    """Check each symbol against the section in which it lies; False with a fault."""
+    """Check symbols against the sections they lie in; False with a fault in section `symtab`."""
     cdef const SymbolRow* symbols = <const SymbolRow*>reader.symbols.data + file.first_symbol
     cdef const SymbolRow* symbol
     cdef const SectionRow* section

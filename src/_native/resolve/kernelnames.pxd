@@ -12,7 +12,7 @@ cdef inline bint has_parts_of_pattern(const uint8_t* text, size_t size, const ch
     """Return whether the parts of `pattern` between its stars occur in `text`, one after the other.
 
     Each part is taken at the first place where it occurs, which leaves most room for the rest, so
-    no place is tried twice.
+    no place is tried twice. `pattern` has `length` bytes.
     """
     cdef size_t position = 0, start = 0, end
     while start <= length:
@@ -39,7 +39,7 @@ ctypedef struct Pattern:
 
 cdef inline bint is_matched_by(const uint8_t* text, uint32_t size, const uint8_t* pattern,
                                uint32_t length) noexcept nogil:
-    """Return whether the whole text fits a pattern with stars.
+    """Return whether the whole text fits a pattern with stars, of `length` bytes.
 
     After a mismatch, only the last star takes one character more. That is enough, since what stands
     before that star fits as early in the text as possible.

@@ -211,7 +211,7 @@ cdef void assign_sections(void* context, FileCounter number) noexcept nogil:
 
 
 def find_live(MergedTables merged not None, Marks selected not None, *, bint keep_all):
-    """Mark the entities that reach the output, in `entities`."""
+    """Set EF_LIVE of the entities that the output keeps, in `entities`."""
     merged.fill()
     cdef size_t entity_count = merged.entities.count
     cdef Entities table = <Entities>Table.writable(<PyObject*>merged.entities)

@@ -71,7 +71,7 @@ cdef inline bint is_before(const VariableRow* variable, const VariableRow* other
 
 cdef inline void sort_list(const VariableRow* rows, VariableRef* items, VariableRef* spare,
                            size_t count, bint by_align) noexcept nogil:
-    """Sort numbers of variables in place, as nvlink does.
+    """Sort `items`, numbers of variables in `rows`, in place, as nvlink does.
 
     It is a merge sort whose two halves are the elements at even and at odd indices, each half in
     reverse order. So the order of equal variables depends on their indices. `spare` has room for

@@ -49,7 +49,7 @@ def rebuild_line(
     *,
     ended: bool = False,
 ) -> tuple[Contents, Moved, LineUnits]:
-    """Rebuild `.debug_line` or `.nv_debug_line_sass`.
+    """Rebuild `.debug_line` or `.nv_debug_line_sass`: (contents, kept relocations, units).
 
     `headers` are the mercury twins of the pieces, in the same order, with `patches` as
     their rows: the `.debug_str` offset in a line header is relocated there only. With `ended`
@@ -58,13 +58,13 @@ def rebuild_line(
     """
 
 def rebuild_frame(arena: bytes, pieces: Pieces, relocs: PieceRelocations) -> tuple[Contents, Moved]:
-    """Rebuild `.debug_frame` (64-bit DWARF).
+    """Rebuild `.debug_frame` (64-bit DWARF): (contents, kept relocations).
 
     Only the relocations at the address field of an FDE count.
     """
 
 def rebuild_reg_sass(arena: bytes, pieces: Pieces, names: bytes) -> Contents:
-    """Concatenate `.nv_debug_info_reg_sass` and clear stale ranges.
+    """Concatenate `.nv_debug_info_reg_sass`; register ranges of removed functions become 0.
 
     `names` holds the names of the output's functions, each ended by NUL. Only the first
     entry of such a name keeps the start and end of its registers. Pieces count no rows.

@@ -22,7 +22,7 @@ def resolve(merged: MergedTables) -> Clashes:
     """
 
 def find_live(merged: MergedTables, selected: Marks, *, keep_all: bool) -> None:
-    """Mark the entities that reach the output, in `entities`.
+    """Set EF_LIVE of the entities that the output keeps, in `entities`.
 
     Code is reached from the kernels. With `selected` (by entity, or empty for all) these are the
     kernels that it marks and, unless it marks exactly one, those that device code launches. An
