@@ -233,7 +233,7 @@ class PoolRow:
     """The place of a piece of a function's pool in one kernel."""
 
     section: int  # input section with the bytes
-    kernel: int  # entity
+    kernel: int  # entity whose pool has the piece
     offset: int  # of the piece in .nv.constant2 of the kernel
     end: int  # bytes of .nv.constant2 once this function's pieces are in it
     function: int  # entity; the kernel itself for pieces of its own

@@ -74,11 +74,11 @@ ctypedef struct Rebuild:
     OutNumber out               # the OutRow with the pieces
     uint32_t* symbol_order      # by entity: place of its symbol in the output's order
     RebuildCounter row          # the first RebuildRow or FixupRow that no walk has passed yet
-    Vec pieces                  # PieceRow
+    Vec pieces                  # PieceRow: what each input has of the section
     Vec inputs                  # SectionNumber: the input section of each piece
-    Vec relocations             # RelocRow
+    Vec relocations             # RelocRow: of all pieces, one after the other
     Vec numbers                 # RebuildNumber: of each relocation
-    Vec patches                 # DebugPatchRow
+    Vec patches                 # DebugPatchRow: resolved fields of line headers, of all pieces
 
 
 def list_debug_pieces(MergedTables merged not None, OutNumber out):

@@ -100,7 +100,7 @@ ctypedef struct Rebuilt:
     const RelocRow* relocs  # of all pieces, one after the other
     size_t reloc_count
     Vec out                 # uint8_t: the new section, with room for the bytes of all pieces
-    Vec moved               # MovedRow
+    Vec moved               # MovedRow: the relocations that stay
     Vec refs                # FunctionRef, of the piece at hand
     bint ended              # the release ends a line program without sequences (`end_program`)
     RebuildFault fault

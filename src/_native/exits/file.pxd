@@ -35,7 +35,7 @@ ctypedef struct RewrittenFile:
 # Contents that were rewritten, which stand after those of all files in the new arena.
 ctypedef struct NewContents:
     uint64_t base           # offset of `data` in that arena
-    Vec data                # uint8_t
+    Vec data                # uint8_t: the contents, one after the other
 
 
 cdef inline bint open_views(RewrittenFile* file, const uint8_t* arena,

@@ -68,7 +68,7 @@ ctypedef struct Filling:
     bint any_lost               # some bytes are of definitions that lost
     uint64_t null_value         # offset of the last pool of a definition that lost, or 0
     Vec blob                    # uint8_t: contents of all pools that rows go to
-    Vec spans                   # SpanRow
+    Vec spans                   # SpanRow: of each of these pools
 
 
 def apply_pools(PlacedTables placed not None):

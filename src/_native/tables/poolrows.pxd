@@ -19,7 +19,7 @@ ctypedef size_t PoolCounter
 # The place of a piece of a function's pool in one kernel.
 cdef packed struct PoolRow:
     SectionNumber section       # input section with the bytes
-    EntityNumber kernel         # entity
+    EntityNumber kernel         # entity whose pool has the piece
     uint64_t offset             # of the piece in .nv.constant2 of the kernel
     uint64_t end                # bytes of .nv.constant2 once this function's pieces are in it
     EntityRef function          # entity; the kernel itself for pieces of its own

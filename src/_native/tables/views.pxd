@@ -28,10 +28,10 @@ ctypedef struct ObjectsView:
     size_t section_count
     const SymbolRow* symbols
     size_t symbol_count
-    uint32_t family
-    uint32_t mode
-    uint32_t traits
-    bint executable
+    uint32_t family             # FAMILY_A (up to sm_89), FAMILY_B (sm_90) or FAMILY_C (sm_100 on)
+    uint32_t mode               # LinkMode bits
+    uint32_t traits             # TRAIT_ bits of the family and of the release that is followed
+    bint executable             # False with -r
 
 
 # The contents of the output.
@@ -46,7 +46,7 @@ ctypedef struct MergedView:
     const uint8_t* section_resolution       # by input section: Resolution of its function there
     const CallRow* calls
     size_t call_count
-    const uint64_t* prototypes
+    const uint64_t* prototypes              # arena offset of each prototype string
     size_t prototype_count
     const FunctionRow* functions            # by entity
     const PoolRow* pools
@@ -68,7 +68,7 @@ ctypedef struct MergedView:
     size_t shstrtab_size
     const uint8_t* strtab
     size_t strtab_size
-    const uint32_t* prototype_offsets       # by prototype
+    const uint32_t* prototype_offsets       # by prototype: offset of its string in .strtab
     const uint8_t* referenced               # by entity: 1 if any code refers to it
     const uint64_t* array_align             # by entity
 
@@ -81,10 +81,10 @@ ctypedef struct SharedView:
     size_t use_count
     const ExternUseRow* extern_uses
     size_t extern_use_count
-    const EntityNumber* variable_entities   # by variable
-    const EntityNumber* kernel_entities     # by kernel
+    const EntityNumber* variable_entities   # by variable: its entity
+    const EntityNumber* kernel_entities     # by kernel: its entity
     size_t kernel_count
-    const int64_t* offsets                  # by variable
+    const int64_t* offsets                  # by variable: its address, or -1
     const KernelRow* kernels                # by kernel; the last row: .nv_debug.shared
     const int64_t* ties                     # by entity: address of its extern arrays, or -1
     size_t tie_count
@@ -94,17 +94,17 @@ ctypedef struct SharedView:
 ctypedef struct PlacedView:
     const OutRow* outs
     size_t out_count
-    const uint64_t* values                  # by entity
-    const uint64_t* symbol_values           # by entity
-    const uint64_t* merc_values             # by entity
+    const uint64_t* values                  # by entity: S in relocations
+    const uint64_t* symbol_values           # by entity: st_value in .symtab
+    const uint64_t* merc_values             # by entity: st_value in .nv.merc.symtab
     const OutNumber* homes                  # by entity: section in which it lies, or -1
     const uint64_t* dynamic                 # by entity: address of a function's extern arrays
     const uint8_t* lost                     # by entity: 1: a shared variable without a place
-    const uint32_t* symbol_index            # by entity
-    const uint32_t* instance_index          # by entity
-    const PlaceRow* places                  # by OutRow
-    const uint32_t* section_index           # by OutRow
-    const uint32_t* section_symbol_index    # by OutRow
+    const uint32_t* symbol_index            # by entity: index in .symtab, or 0
+    const uint32_t* instance_index          # by entity: that of a kernel's instance, or 0
+    const PlaceRow* places                  # by OutRow: offset and size in the file
+    const uint32_t* section_index           # by OutRow: index of its header, or 0
+    const uint32_t* section_symbol_index    # by OutRow: index of its symbol in .symtab, or 0
     # Rows in the order of the file.
     const OutNumber* section_order
     size_t section_order_count
