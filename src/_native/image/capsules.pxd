@@ -57,9 +57,9 @@ cdef inline int compare_references(const void* a, const void* b) noexcept nogil:
 
 cdef inline bint find_references(const MergedView* merged, const PlacedView* placed,
                                  Vec* references) noexcept nogil:
-    """List references to constants of all code that has a capsule; False without memory.
+    """List the references to constants in all code that has a capsule; False without memory.
 
-    They are sorted by OutRow and offset.
+    They are sorted by section of the code (OutRow), and by offset there.
     """
     cdef const OutRow* outs = placed.outs
     cdef const FixupRow* fixup
@@ -106,8 +106,8 @@ cdef inline bint patch_capsule(uint8_t* capsule, uint64_t size, const ConstantRe
                                size_t count) noexcept nogil:
     """Write the values of a function's references into the records of its capsule.
 
-    `references` are sorted by offset. Follows the code slot by slot (exits/capsule.pxd). False if
-    the capsule breaks its format.
+    `references` are sorted by offset. The walk goes slot by slot: a slot is one instruction, or
+    those that one record expands to (exits/capsule.pxd). False if the capsule breaks its format.
     """
     cdef uint64_t record_offset, code_end = 0
     cdef uint32_t slot_count, k

@@ -67,6 +67,7 @@ cdef inline bint is_copied(const Contents* contents, SectionCounter section) noe
     if (out < 0 or is_nobits(&contents.placed.outs[out])
             or contents.placed.places[out].contents != FROM_INPUTS):
         return False
+    # A section with a stand-in was folded: an equal section of an earlier input has its bytes.
     if contents.merged.stand_ins != NULL and contents.merged.stand_ins[section] >= 0:
         return False
     # If the layout made the output section smaller, it also replaced the contents.
@@ -80,10 +81,10 @@ ctypedef struct Listing:
     Contents* contents
     uint8_t* copied                 # by input section: 1 if `is_copied`
     const uint32_t* first           # by OutRow: number in `pieces` of its first piece
-    const SectionNumber* pieces     # input sections by the OutRow that they are a part of
+    const SectionNumber* pieces     # copied input sections, sorted by the OutRow that has them
     CopyExtent* extents             # of all runs; there may be unused rows between two runs
-    size_t* place                   # by run of the order of the file: number of its first extent
-    size_t* count                   # by run of the order of the file: number of its extents
+    size_t* place                   # by run of output sections: number of its first extent
+    size_t* count                   # by run of output sections: number of its extents
 
 
 cdef inline void find_copied(void* context, size_t run) noexcept nogil:
@@ -122,9 +123,9 @@ cdef inline bint list_extents(Contents* contents, Scratch* scratch) noexcept nog
 
 cdef inline void sort_pieces(const Contents* contents, uint32_t* first, SectionNumber* pieces,
                              const uint8_t* copied) noexcept nogil:
-    """Sort copied input sections by the OutRow that they are a part of: a counting sort.
+    """Sort copied input sections by the output section (OutRow) that has them: a counting sort.
 
-    The pieces of OutRow `out` are pieces[first[out]] to pieces[first[out + 1] - 1]. `first` comes
+    Those of OutRow `out` are pieces[first[out]] to pieces[first[out + 1] - 1]. `first` comes
     with zeros, and has two more elements than there are OutRows.
     """
     cdef size_t i
@@ -227,8 +228,8 @@ cdef inline bint list_windows(Contents* contents, Scratch* scratch,
     """List windows of neighboring extents, and add `tables` to them; False without memory.
 
     `tables` are windows of symbol tables, string tables and headers in the order of the file; no
-    window of contents may contain one. An extent longer than WINDOW has a window of its own, which
-    is copied if no patch is in it.
+    window of contents may contain one. An extent longer than WINDOW has a window of its own. If no
+    patch is in that, its bytes are copied from their source without a call of `make_contents`.
     """
     cdef const CopyExtent* extents = <const CopyExtent*>contents.extents.data
     cdef const Window* table_windows = <const Window*>tables.data
@@ -318,7 +319,7 @@ cdef inline int64_t window_of(const Window* windows, size_t count, uint64_t offs
 
 
 cdef inline void make_contents(void* context, const Window* window, uint8_t* to) noexcept nogil:
-    """Write a window of contents (a MakeWindow): its extents, zeros between them, patched fields.
+    """Write the bytes of a window of contents to `to`: extents, zeros between them, patched fields.
     """
     cdef Contents* contents = <Contents*>context
     cdef const CopyExtent* extents = <const CopyExtent*>contents.extents.data
@@ -359,7 +360,7 @@ cdef inline void write_entries(const Contents* contents, const OutRow* row,
         entry.r_type = emitted[number].type
         if emitted[number].entity >= 0:
             entry.r_sym = contents.placed.symbol_index[emitted[number].entity]
-        elif emitted[number].section < -1:      # an instance: -2 - kernel (EmittedRow)
+        elif emitted[number].section < -1:      # -2 - kernel: the symbol of its extern arrays
             entry.r_sym = contents.placed.instance_index[
                 <EntityCounter>(-2 - emitted[number].section)]
         elif emitted[number].section < 0:
@@ -375,7 +376,7 @@ cdef inline void write_entries(const Contents* contents, const OutRow* row,
 
 cdef inline void finish_capsule(Contents* contents, const CopyExtent* extent,
                                 uint8_t* to) noexcept nogil:
-    """Set the header index of a capsule's .text in it, and its offsets in constant banks."""
+    """Write the section index of its .text into a capsule, and the offsets in constant banks."""
     cdef const OutRow* row = &contents.placed.outs[extent.out]
     cdef uint16_t text_index = <uint16_t>contents.placed.section_index[row.twin]
     cdef size_t count

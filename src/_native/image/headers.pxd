@@ -92,10 +92,10 @@ cdef inline uint64_t copy_header_bytes(Writer* writer, int64_t note, uint32_t la
     `heads` has FIRST_HEADERS rows. Returns how many bytes of them the section has, maybe 0; `start`
     gets the offset of these bytes in the output. The section's other bytes are zero.
 
-    The plain section has no bytes, so nvlink copies the bytes after its offset in the mercury file.
-    There the section header table follows all sections without bytes. docs/format-notes.md says how
-    that file is laid out. nvlink's own note is longer than ours by `note` bytes, and the second
-    program adds `late_compat` bytes to .nv.compat.
+    The plain section, .nv.shared.reserved.0, has no bytes, so nvlink copies what follows its offset
+    in the mercury file. That can reach the section header table, which is behind all sections there
+    (docs/format-notes.md). nvlink's own note (.note.nv.tkinfo) is longer than ours by `note` bytes,
+    and the second program adds `late_compat` bytes to .nv.compat.
     """
     cdef const PlaceRow* place = &writer.placed.places[writer.only[K_MERC_SYSTEM_SHARED]]
     cdef Shdr* shstrtab = &heads[SHSTRTAB_INDEX]
@@ -138,8 +138,8 @@ cdef inline uint64_t copy_header_bytes(Writer* writer, int64_t note, uint32_t la
 cdef inline uint32_t head_value(Writer* writer, const OutRow* row, uint8_t rule) noexcept nogil:
     """Return sh_link or sh_info of a section by a HEAD_ rule of its kind.
 
-    `rule` is facts.link or facts.info. Mercury sections refer to mercury sections. 0 if the rule
-    sets no value.
+    `rule` is what KIND has for the field, in `link` or `info`. Mercury sections refer to mercury
+    sections. 0 if the rule sets no value.
     """
     cdef bint mercury = KIND[row.kind].mercury
     cdef const OutRow* plain = &writer.placed.outs[row.twin] if mercury else row

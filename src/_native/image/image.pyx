@@ -123,7 +123,7 @@ ctypedef struct Output:
 
 
 cdef void make_window(void* context, const Window* window, uint8_t* to) noexcept nogil:
-    """Write a window of an Output (a MakeWindow)."""
+    """Write the bytes of a window to `to`; `context` is an Output."""
     cdef Output* output = <Output*>context
     if window.kind == CONTENTS:
         make_contents(&output.contents, window, to)
@@ -135,7 +135,7 @@ cdef write_image(Canvas image, PlacedTables placed, Patches patches, bint with_t
                  bint preserved):
     """Write contents of sections and, with `with_tables`, symbol tables, string tables and headers.
 
-    Returns the lowest OutRow of a capsule that breaks its format, or -1.
+    Returns the lowest section (OutRow) that is a capsule and breaks its format, or -1.
     """
     cdef Output output
     cdef Contents* contents = &output.contents
@@ -284,7 +284,7 @@ cdef bint list_strings(Vec* windows, Writer* writer, uint16_t kind,
 
 
 cdef void make_table(void* context, const Window* window, uint8_t* to) noexcept nogil:
-    """Write a window of section headers or symbols of a Writer (a MakeWindow)."""
+    """Write a window of section headers or symbols to `to`; `context` is a Writer."""
     if window.kind == HEADERS:
         make_headers(<Writer*>context, window, <Shdr*>to)
     else:

@@ -11,8 +11,8 @@ For example, three relocations in code:
 
 `resolve_values` makes a row for each relocation, with the offset of its field in the image:
 
-1. `is_done_elsewhere` skips entries of the mercury form that are done with those of the plain one,
-   or in a capsule.
+1. `is_done_elsewhere` finds relocations of mercury sections that need no row: their bytes are
+   copied from the patched plain section, or `patch_capsule` fills them.
 2. `plain_type` finds the type whose field is filled. `is_crowded` detects whole addresses in
    variables of 32 bits, of which only the low half is written.
 3. `resolve_value` computes the value by the kind of the symbol.

@@ -31,7 +31,10 @@ from traits cimport TRAIT_EARLY_FILES, TRAIT_LEAN_NAMES, TRAIT_MERCURY, TRAIT_SH
 
 cdef inline void write_symbol(Writer* writer, const OutSymbolRow* row, Sym* out,
                               uint32_t* shndx_entry) noexcept nogil:
-    """Write the entry of .symtab for a symbol. `shndx_entry`: see `set_section`."""
+    """Write the entry of .symtab for a symbol.
+
+    `shndx_entry` gets its entry of .symtab_shndx (`set_section`), and is NULL without that table.
+    """
     cdef const EntityRow* entity
     cdef const SymbolRow* source    # the definition that counts, or the first mention
     cdef uint8_t binding, type
@@ -107,8 +110,9 @@ cdef inline void change_to_mercury(Writer* writer, const OutSymbolRow* row, Sym*
                                    uint32_t* shndx_entry) noexcept nogil:
     """Change an entry of .symtab into the entry of .nv.merc.symtab.
 
-    The new entry has the mercury twin of the section, the input's type, and the size of the mercury
-    form. `shndx_entry` is its entry in .nv.merc.symtab_shndx, or NULL without that table.
+    The new entry names the mercury form of the symbol's section. It has the type of the symbol in
+    the input, and for a function the size of the mercury form. `shndx_entry` is its entry in
+    .nv.merc.symtab_shndx, or NULL without that table.
     """
     cdef const EntityRow* entity
     cdef OutNumber home, twin       # OutRows of the symbol's section and of its twin, or -1
@@ -152,7 +156,8 @@ cdef inline void count_locals(Writer* writer) noexcept nogil:
     writer.locals = [1, 0]
     for i in range(writer.placed.symbol_order_count):
         row = &writer.placed.out_symbols[writer.placed.symbol_order[i]]
-        # From sm_100 on, some section symbols follow the global ones. From 13.0 on they count.
+        # From sm_100 on, some section symbols follow the global ones. From CUDA 13.0 on, sh_info
+        # of .symtab counts them as local.
         if row.part == PART_LOCAL or (
                 row.part == PART_TAIL and not writer.objects.traits & TRAIT_EARLY_FILES):
             writer.locals[0] = <uint32_t>(i + 2)

@@ -17,7 +17,8 @@ ctypedef struct Writer:
     PlacedView placed
     OutNumber[KIND_COUNT] only      # by section kind: OutRow of the last of its kind, or -1
     uint32_t[2] locals              # sh_info of .symtab and .nv.merc.symtab (`count_locals`)
-    bint preserved                  # --preserve-relocs without debug data: see image.pyi
+    # --preserve-relocs without debug data: shared variables of an executable are STV_INTERNAL.
+    bint preserved
     bint has_late_shndx             # .symtab_shndx exists, and only the final file needs it
     bint has_early_shndx            # .symtab_shndx exists, and the mercury file needs it, too
 

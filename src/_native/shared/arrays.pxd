@@ -40,14 +40,14 @@ ctypedef struct ArrayTies:
     int64_t* largest_end        # by member, a leader: the address of its set, -1 without uses
     int64_t* aligns             # by member, a leader: alignment of that address
     KernelRow* kernels
-    int64_t* addresses          # by entity, of ties: the result
+    int64_t* addresses          # by entity: its address if it is a tie, -1 without uses
     bint is_relocatable         # -r: the value of an instance is at least the array's alignment
-    # If not 0: the least alignment of addresses, which are then also aligned like their kernels.
+    # If not 0: each address has at least this alignment, and that of each kernel that shares it.
     uint64_t least_align
 
 
 cdef inline void allocate_ties(ArrayTies* ties, SharedTables shared, Scratch* scratch) noexcept:
-    """Allocate the columns of the ties."""
+    """Set the uses and the counts of `ties`, and allocate its arrays by member."""
     cdef size_t member_count
     ties.uses = shared.extern_uses.rows
     ties.count = shared.extern_uses.count

@@ -14,9 +14,9 @@
 # 2. `list_references` lists the references of each function, from the relocations that the link
 #    resolves. `list_emitted_references` adds those that a link with -r and -g emits.
 # 3. `list_uses` walks the calls of each kernel. With -r, and for idle kernels, only their own code
-#    counts.
-# 4. With -r, `list_instances` adds the kernels that have an instance of extern arrays. `mark_late`
-#    marks idle kernels that get a section for extern arrays alone.
+#    counts. An idle kernel is neither selected nor launched by device code, but the link keeps it.
+# 4. With -r, `list_instances` adds the kernels that have an instance, i.e. a symbol that stands for
+#    their extern arrays. `mark_late` marks idle kernels that get a section for such arrays alone.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t

@@ -68,7 +68,7 @@ ctypedef struct Placing:
     size_t use_count
     size_t kernel_count
     size_t common_count         # number of common variables
-    uint32_t traits             # TRAIT_ bits; 0 without a reserve
+    uint32_t traits             # TRAIT_ bits; 0 if no bytes are reserved for the system
     bint keeps_common           # .nv_debug.shared has the size of the common part, not 0
     bint has_extern             # one of the variables is an extern array
     bint aligns_arrays          # the size of a kernel with an extern array follows its alignment
@@ -86,7 +86,8 @@ ctypedef struct Placing:
     uint32_t* group             # by variable, of the common part: its group
     uint64_t* group_size        # by group: size in bytes; later its offset
     uint64_t* group_align       # by group: largest alignment of its variables
-    # A row stands for 64 groups. Its element of a kernel has the bits of groups with its variables.
+    # Each row stands for 64 groups, and has a word for each kernel: a bit is 1 if the kernel uses a
+    # variable of that group.
     Vec taken_groups            # uint64_t
     ArrayTies arrays
 
@@ -167,8 +168,8 @@ cdef bint join_group(Placing* placing, VariableRef v) noexcept nogil:
     False without memory.
     """
     cdef const VariableRow* row = &placing.rows[v]
-    cdef uint64_t bits              # of 64 groups: those that a user of the variable has
-    cdef uint64_t* group_words      # by kernel: bits of the same 64 groups
+    cdef uint64_t bits              # by group, 64 of them: 1 if a user of `v` uses a variable of it
+    cdef uint64_t* group_words      # by kernel: bits of the same 64 groups, for this kernel alone
     cdef size_t word = 0, u
     cdef uint32_t g
     while True:

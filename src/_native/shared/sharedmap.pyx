@@ -101,7 +101,7 @@ ctypedef struct SharedPlaces:
     uint64_t* symbol_value          # by entity: st_value
     uint64_t* merc_value            # by entity: st_value in .nv.merc.symtab
     OutNumber* home                 # by entity: OutRow of the section that it lies in, or -1
-    uint64_t* dynamic               # by entity: address of extern arrays in a kernel or for a tie
+    uint64_t* dynamic               # by entity: address of arrays in a function, or with -g of one
     uint8_t* lost                   # by entity: 1 for a shared variable without a place
     uint64_t null_value             # st_value of the null symbol
     OutNumber* shared_out           # by entity, of a kernel: OutRow of its .nv.shared, or -1
@@ -204,7 +204,8 @@ cdef void find_sections(SharedPlaces* places) noexcept nogil:
 cdef void start_variables(SharedPlaces* places) noexcept nogil:
     """Set what holds for a variable without a row in the tables: lost in executables, no section.
 
-    Such a variable belongs to a kernel copy that lost. Also sets the address of each tie.
+    Such a variable belongs to a kernel copy that lost. Also sets the address of each tie: of the
+    arrays in a function that kernels call or, with -g, of an array.
     """
     cdef size_t i
     for i in range(places.merged.entity_count):
@@ -241,7 +242,8 @@ cdef void place_variables(SharedPlaces* places) noexcept nogil:
         if places.shared.variable_entities[i] >= 0:
             place_variable(places, places.shared.variable_entities[i], offset, places.user[i])
             continue
-        # nvlink places kernels from last to first, so the first nameless one counts.
+        # nvlink writes the value of each nameless variable to the null symbol, and takes kernels
+        # from last to first. So the value of the first variable stays.
         if not any_nameless:
             places.null_value = (<uint64_t>offset if places.objects.executable
                                  else places.shared.variables[i].align)
@@ -268,7 +270,8 @@ cdef void place_variable(SharedPlaces* places, EntityNumber v, int64_t offset,
                          KernelNumber user) noexcept nogil:
     """Set the value and the section of the variable with entity `v`.
 
-    `offset` is -1 if it has no place, `user` as in SharedPlaces.
+    `offset` is -1 if it has no place. `user` is the kernel that alone uses it, or NO_USER or
+    MANY_USERS.
     """
     cdef const EntityRow* entity = &places.merged.entities[v]
     cdef SectionNumber section = places.objects.symbols[entity.winner].section
