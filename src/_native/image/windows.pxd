@@ -38,7 +38,7 @@ ctypedef struct Window:
     size_t last                 # one after its last row or extent
     uint32_t first_patch        # contents: index in `patch_order` of its first patch
     uint32_t last_patch         # contents: one after the index of its last patch
-    int32_t kind                # CONTENTS, HEADERS, or the kind of a section with a row by symbol
+    int32_t kind                # CONTENTS, HEADERS, or the section kind of a symbol or _shndx table
     const uint8_t* source       # its bytes, ready to be copied; NULL: `make` must be called
 
 

@@ -9,15 +9,16 @@ headers and relocation targets. A reference and a candidate, as an example:
     headers   .debug_line, .debug_frame       .debug_line, .debug_frame
     targets   .rela.debug_line, of 48 bytes   .rela.debug_line, of 48 bytes that differ
 
-Stages 1 and 2 accept. Stage 3 finds no target with equal name and bytes, and rejects.
+Stage 1 compares primary data, and accepts, as does stage 2, which compares headers. Stage 3 finds
+no target of the reference with equal name and bytes, and rejects.
 
 1. `Vectors` copies names, and borrows all other bytes. `attach_symbols` adds the symbols that the
    targets refer to.
 2. `compare` calls `decide_data`, `decide_headers` and `decide_targets` (mercury/stages.pxd); the
    first stage that fails gives the result. `decide_targets` also compares symbols
    (mercury/symbols.pxd).
-3. The twin of an entry is the equal entry of the reference. It is found by a linear search or, if
-   `hashed`, in hash tables, which an object makes when they are first needed. Targets with equal
+3. The twin of an entry is the equal entry of the reference. It is found by a linear search or,
+   with the option `hashed`, in hash tables, which an object makes when they are first needed. Targets with equal
    keys also need digests, i.e. hashes of their bytes: then `compare` returns NEEDS_DIGESTS, and
    `compare_targets` goes on when the caller has filled them.
 4. `find_first_accepting` compares with one reference after the other, until one accepts.
@@ -367,8 +368,8 @@ def compare_targets(Vectors reference not None, Vectors candidate not None, Resu
     return make_result(&out, &work)
 
 
-# Returns the row of that reference or -1, the result of the last comparison, and the same result
-# with the work of all comparisons.
+# Returns the row of the reference that accepts or -1, the result of the last comparison, and the
+# same result with the work of all comparisons.
 def find_first_accepting(list references not None, Vectors candidate not None, *, bint symbols):
     """Compare with each reference in order, linearly, until one accepts."""
     cdef Py_ssize_t ref_count = len(references), i

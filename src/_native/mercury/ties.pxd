@@ -1,6 +1,7 @@
 # Files whose Mercury sections agree in kinds, sizes and names (they tie): only these can fold.
 #
-# Folding compares bytes, which takes long, and most files repeat no other one. So keys are compared
+# To fold is to omit a file's Mercury debug sections, since an earlier file has equal ones. That needs
+# a comparison of bytes, which takes long, and most files repeat no other one. So keys are compared
 # first. `tie_key` makes a key of the kinds and sizes of a file's Mercury sections, and `keep_tied`
 # keeps the files whose key another file has. Names are read only for these, for a second key.
 
@@ -16,7 +17,7 @@ from tables.rows cimport FileNumber, FileRow, SectionRow
 
 # One file in the list of candidates, which is sorted by key: files with equal keys tie.
 ctypedef struct Tie:
-    uint64_t key        # hash of kinds and sizes, later also names, of its Mercury sections
+    uint64_t key        # from `tie_key`: first without, later with the names of sections
     FileNumber file     # number of the file
 
 
@@ -58,9 +59,10 @@ cdef inline int compare_ties(const void* a, const void* b) noexcept nogil:
 
 cdef inline uint64_t tie_key(const uint8_t* arena, const SectionRow* sections, const FileRow* file,
                              bint names) noexcept nogil:
-    """Return a hash of kinds and sizes of a file's Mercury sections; 0 if it has no debug data.
+    """Return a hash of a file's Mercury debug sections, capsules and relocation sections.
 
-    With `names` the names of the sections are hashed, too.
+    It covers kinds, sizes and lengths of names, and with `names` also the names. 0 if none of these
+    sections has debug data.
     """
     cdef const SectionRow* section = sections + file.first_section
     cdef uint64_t key = 1

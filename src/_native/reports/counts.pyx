@@ -51,7 +51,7 @@ ctypedef packed struct KindCount:
     uint64_t folded_bytes       # bytes of input sections that repeat an earlier input's
     uint64_t output_sections
     uint64_t output_bytes
-    uint64_t copied_bytes       # bytes of the output that are the inputs'
+    uint64_t copied_bytes       # bytes of input sections that the output contains
     uint64_t applied            # relocations that the link applied to such sections
     uint64_t kept               # relocations in the output for such sections
 
@@ -103,7 +103,7 @@ ctypedef struct Counts:
     ObjectsView objects
     MergedView merged
     PlacedView placed
-    uint8_t* copied             # by OutRow: whether its bytes are the inputs'
+    uint8_t* copied             # by OutRow: whether its bytes are copied from inputs
     KindCount* kinds            # by section kind: its counts
 
 
@@ -186,7 +186,7 @@ cdef void count_input_symbols(const Counts* counts, const FileRow* file,
 
 cdef inline OutNumber find_changed_section(const PlacedView* placed,
                                            const OutRow* row) noexcept nogil:
-    """Return the OutRow that the relocation section `row` patches, or -1.
+    """Return the section (OutRow) that the relocation section `row` patches, or -1.
 
     A mercury relocation section has no target: it patches the mercury form of its twin's target.
     """
@@ -234,8 +234,8 @@ cdef void count_kept(const MergedView* merged, const PlacedView* placed,
                      uint64_t* kept) noexcept nogil:
     """Count the emitted relocations of each type in `kept`."""
     cdef const EmittedRow* emitted = merged.emitted
-    # listed: number of entries in all sections. steps: number of rows that were visited; the limit
-    # ends a walk over a damaged list.
+    # listed: number of entries in all relocation sections. steps: number of rows that were visited;
+    # the limit ends a walk over a damaged list.
     cdef size_t i, steps = 0, listed = 0
     cdef EmittedNumber row
     for i in range(placed.out_count):
@@ -256,7 +256,7 @@ cdef void count_kept(const MergedView* merged, const PlacedView* placed,
 
 
 def count_fixups(PlacedTables placed not None):
-    """Count the relocations that are applied to each OutRow."""
+    """Count the relocations that are applied to each section of the output."""
     cdef MergedView merged
     cdef size_t out_count = placed.outs.count, i
     cdef bytes column = PyBytes_FromStringAndSize(NULL, out_count * 8)
@@ -271,7 +271,7 @@ def count_fixups(PlacedTables placed not None):
 
 
 def list_fixups(Fixups fixups not None, OutNumber out):
-    """List (offset in the section, type) of each relocation that is applied to one OutRow."""
+    """List (offset in it, type) of each relocation that is applied to `out`, an output section."""
     cdef size_t fixup_count = fixups.count, i
     cdef const FixupRow* fixup = fixups.rows
     return [(fixup[i].offset, fixup[i].type) for i in range(fixup_count) if fixup[i].out == out]

@@ -21,7 +21,7 @@ from base.vector cimport Vec, vec_push
 from reports.bits cimport Bits, align_write, write_bits, write_vbr
 
 cdef extern from "Python.h":
-    # This is declared here because the result is borrowed.
+    # Declared with a pointer, since the result is a borrowed reference.
     PyObject* PyDict_SetDefault(object table, object key, object value) except NULL
 
 cdef enum:
@@ -121,7 +121,7 @@ cdef uint32_t clamp32(value) except? 0xffffffff:
     return <uint32_t>min(max(value, 0), 0xffffffff)
 
 
-# A remark. Strings are numbers of the string table.
+# A remark. Each string is given by its number in the string table.
 ctypedef struct RemarkRow:
     uint32_t kind
     uint32_t name
@@ -135,7 +135,7 @@ ctypedef struct RemarkRow:
     uint8_t has_file            # 0: file, line and column are not set
     uint8_t has_hotness         # 0: hotness is not set
 
-# An argument of a remark. Strings are numbers of the string table.
+# An argument of a remark. Each string is given by its number in the string table.
 ctypedef struct ArgRow:
     uint32_t key
     uint32_t value

@@ -105,7 +105,8 @@ def list_kernel_use(PlacedTables placed not None):
         if objects.executable and (use.stack == NO_STACK_BOUND
                                    or functions[entity].keeps & KEEPS_ALL):
             use.stack = entities[entity].frame
-        # Objects of releases before 13.0, and outputs for these, lack EIATTR_NUM_BARRIERS.
+        # Objects of releases before 13.0, and outputs for these, lack EIATTR_NUM_BARRIERS: there
+        # sh_flags has the number.
         flagged = (out[i].flags & SHF_BARRIERS) >> SHF_BARRIERS_FIRST
         use.barriers = barriers.get(entity, flagged)
         use.shared = shared.get(entity, 0)
@@ -117,9 +118,10 @@ def list_kernel_use(PlacedTables placed not None):
 
 cdef void count_barriers(const OutRow* out, size_t out_count, Blob blob, Spans spans,
                          dict barriers):
-    """Set `barriers`, by entity, of each function whose .nv.info.F has EIATTR_NUM_BARRIERS.
+    """Map each function (entity) whose .nv.info.F has EIATTR_NUM_BARRIERS to its value.
 
-    `spans` are the ranges of `blob` that go to sections.
+    `barriers` gets these values. `blob` has contents that the link made, and `spans` says which
+    range of it is the contents of which section.
     """
     cdef const SpanRow* span = spans.rows
     cdef uint64_t limit = blob.count

@@ -218,7 +218,7 @@ cdef inline void count_assigned(Cutting* cutting, const OwnerRef* byte_owners, u
 
 cdef inline void count_stretch(Cutting* cutting, const ElfFile* elf, const Owners* names,
                                const Stretch* stretch) noexcept nogil:
-    """Count the bytes of a stretch by owner; it is a range of the file that is in one section."""
+    """Count the bytes of a stretch, i.e. of a range of the file in one section, by owner."""
     cdef uint32_t number = stretch.section
     cdef const Shdr* section = &elf.table[number]
     cdef uint64_t i, symbol_count
@@ -350,7 +350,10 @@ cdef inline bint add_digest(Cutting* cutting, OwnerRef owner, uint32_t part, uin
 
 cdef inline bint digest_cubin(Cutting* cutting, const ElfFile* elf, const Owners* names,
                               Scratch* scratch) noexcept nogil:
-    """Add digests of functions and data; set `exact` and `like`. False if memory is exhausted."""
+    """Add digests of functions and data, and set the fingerprints of the whole cubin (Cutting).
+
+    False if memory is exhausted.
+    """
     cdef FunctionDigest* functions = <FunctionDigest*>scratch_zeros(
         scratch, cutting.functions.count + 1, sizeof(FunctionDigest))
     cdef uint64_t i

@@ -1,5 +1,5 @@
-# Counts of the bytes of a payload: a row for each function and one for bytes that no function owns,
-# with a count for each part.
+# Counts of the bytes of a payload, i.e. of the contents of one entry of a fat binary: a row for each
+# function and one for bytes that no function owns, with a count for each part, such as code.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
@@ -47,7 +47,7 @@ cdef inline void start_cutting(Cutting* cutting, Scratch* scratch) noexcept nogi
 
 
 cdef inline bint add_counts(Cutting* cutting) noexcept nogil:
-    """Add a row of zeros to the counts."""
+    """Add a row of zeros to the counts, for one more owner."""
     cdef uint64_t* row = <uint64_t*>vec_push(&cutting.counts)
     if row == NULL:
         return False

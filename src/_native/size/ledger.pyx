@@ -132,7 +132,7 @@ ctypedef struct Measuring:
 cdef class Ledger:
     """The measured bytes, a row for each part of each function of each entry."""
     cdef Vec rows               # LedgerRow
-    cdef NameIndex index        # by name: number of a function, minus 1
+    cdef NameIndex index        # by name: number of a function, from 1
     cdef TextPool pool          # names of functions and units, keys of contents
     cdef Vec names              # Text: the name of function 1, 2 and so on
     cdef Vec digests            # DigestRow
@@ -141,8 +141,8 @@ cdef class Ledger:
     cdef Fingerprint seed       # random, see `fill_key`
     cdef size_t frames_wanted   # number of different contents that were to be compressed again
     cdef Scratch scratch        # owns the memory of all fields above
-    cdef Buffers* buffers       # a list of those that no thread uses
-    cdef pthread_mutex_t lock   # held to change fields, except for `buffers` (the GIL's)
+    cdef Buffers* buffers       # a list: working memory that no thread uses now, or NULL
+    cdef pthread_mutex_t lock   # held to change fields; `buffers` is changed with the GIL instead
 
     def __cinit__(self):
         cdef bytes seed = os.urandom(sizeof(Fingerprint))

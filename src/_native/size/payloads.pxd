@@ -1,6 +1,6 @@
-# Payloads of entries, measured without the GIL: read, decompressed, counted, compressed again. Each
-# thread has buffers for that, which serve one payload after the other: allocating memory for each
-# would take as long as counting it.
+# Payloads, i.e. contents of entries of fat binaries, measured without the GIL: read, decompressed,
+# counted, compressed again. Each thread has buffers for that, which serve one payload after the
+# other: allocating memory for each would take as long as counting it.
 
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -27,7 +27,8 @@ cdef enum Outcome:
     DAMAGED = 2                 # it cannot be decompressed, or is not a cubin as its entry says
     UNREAD = 3                  # it cannot be read; `failure` says why
 
-# The numbers of an entry of the ledger, of a row and of a digest there, and of a Content.
+# Numbers, from 0, in this order: of an entry whose payload a ledger counts; of a LedgerRow; of a
+# DigestRow; of a Content.
 ctypedef uint32_t LedgerEntryRef
 ctypedef size_t LedgerCounter
 ctypedef size_t DigestRowCounter

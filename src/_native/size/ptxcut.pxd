@@ -11,6 +11,7 @@ from sizenumbers cimport PART_PADDING, PART_PTX
 
 
 cdef extern from "size/ptxscan.h":
+    # Tables for `skip_plain`: by character, 1 if skipping stops there.
     const uint8_t* IN_BODY "pylink_in_body"
     const uint8_t* OUTSIDE "pylink_outside"
     uint64_t skip_plain "pylink_skip_plain"(

@@ -1,4 +1,5 @@
-/* Skips PTX up to the next brace, string or comment, 16 bytes at a time: most of PTX is neither. */
+/* Skips PTX up to the next character of a table, such as a brace or a quote: 16 bytes at a time,
+   since most of PTX has none. */
 #ifndef PYLINK_SIZE_PTXSCAN_H
 #define PYLINK_SIZE_PTXSCAN_H
 

@@ -24,7 +24,10 @@ def section_bytes(cubin not None):
 
 
 cdef list bytes_by_section(const uint8_t* cubin, uint64_t size):
-    """List (section or -1, part, number of bytes) for each range of the file, in order."""
+    """List (section, part, number of bytes) for each range of the file, in order.
+
+    The section is -1 for headers and padding.
+    """
     cdef ElfFile elf
     cdef Stretch* stretches
     cdef Scratch scratch

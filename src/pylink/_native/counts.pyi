@@ -27,7 +27,7 @@ def count_relocations(placed: PlacedTables) -> list[RelocationCount]:
     """Count the relocations of each type that occurs."""
 
 def count_fixups(placed: PlacedTables) -> Values:
-    """Count the relocations that are applied to each OutRow."""
+    """Count the relocations that are applied to each section of the output."""
 
 def list_fixups(fixups: Fixups, out: int) -> list[tuple[int, int]]:
-    """List (offset in the section, type) of each relocation that is applied to one OutRow."""
+    """List (offset in it, type) of each relocation that is applied to `out`, an output section."""

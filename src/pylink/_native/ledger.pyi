@@ -67,7 +67,7 @@ class Ledger:
     def measure(
         self, payloads: list[Payload], file: int = -1, level: int = 0, *, keep_frames: bool = False
     ) -> list[Measured | None]:
-        """Decompress and count payloads, and compress again those with `compressed`.
+        """Decompress and count payloads, and compress again those with `is_recompressed`.
 
         A payload without bytes is read from `file`, a descriptor, at its offset. Its `packed`
         bytes become `full`. The rows of a payload share the installed and the downloaded bytes in
