@@ -18,9 +18,9 @@ no target of the reference with equal name and bytes, and rejects.
    first stage that fails gives the result. `decide_targets` also compares symbols
    (mercury/symbols.pxd).
 3. The twin of an entry is the equal entry of the reference. It is found by a linear search or,
-   with the option `hashed`, in hash tables, which an object makes when they are first needed. Targets with equal
-   keys also need digests, i.e. hashes of their bytes: then `compare` returns NEEDS_DIGESTS, and
-   `compare_targets` goes on when the caller has filled them.
+   with the option `hashed`, in hash tables, which an object makes when they are first needed.
+   Targets with equal keys also need digests, i.e. hashes of their bytes: then `compare` returns
+   NEEDS_DIGESTS, and `compare_targets` goes on when the caller has filled them.
 4. `find_first_accepting` compares with one reference after the other, until one accepts.
 """
 

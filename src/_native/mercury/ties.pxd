@@ -1,9 +1,10 @@
 # Files whose Mercury sections agree in kinds, sizes and names (they tie): only these can fold.
 #
-# To fold is to omit a file's Mercury debug sections, since an earlier file has equal ones. That needs
-# a comparison of bytes, which takes long, and most files repeat no other one. So keys are compared
-# first. `tie_key` makes a key of the kinds and sizes of a file's Mercury sections, and `keep_tied`
-# keeps the files whose key another file has. Names are read only for these, for a second key.
+# To fold is to omit a file's Mercury debug sections, since an earlier file has equal ones. That
+# takes comparisons of bytes, which are slow, and most files repeat no other one. So keys are
+# compared first. `tie_key` makes a key of the kinds and sizes of a file's Mercury sections, and
+# `keep_tied` keeps the files whose key another file has. Names are read only for these, for a
+# second key.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort

@@ -235,8 +235,8 @@ cdef inline void create_optimizer_symbol(Merge* merge, EntityNumber entity, Enti
                                          uint32_t number) noexcept nogil:
     """Create the symbol of a constant in the pool of `function`, from sm_100 on.
 
-    nvlink names the `number`th constant of a file `.nv.constant.optimizer.F.number`. Releases with
-    lean names (TRAIT_LEAN_NAMES) keep the name that the input has.
+    nvlink names the `number`th constant of a file `.nv.constant.optimizer.F.number`. Releases from
+    13.5 on (TRAIT_LEAN_NAMES) keep the name that the input has.
     """
     cdef uint32_t size, digits = 1, i, remaining = number
     cdef const uint8_t* name = entity_name(merge, function, &size)
@@ -428,8 +428,8 @@ cdef inline OutNumber create_optimizer_section(Merge* merge, EntityNumber functi
 cdef inline void create_pools(Merge* merge) noexcept nogil:
     """Create pools of kernels whose constants all come from device functions they reach.
 
-    The rows of one device function follow each other. First each of its kernels gets the section;
-    then, from sm_100 on, each gets the relocation sections.
+    The PoolRows of one device function follow each other. First each of its kernels gets the
+    section; then, from sm_100 on, each gets the relocation sections.
     """
     cdef const PoolRow* pools = merge.merged.pools
     cdef size_t first = 0, end, i
@@ -560,7 +560,7 @@ cdef inline void assign_output_section(Merge* merge, SectionNumber section) noex
         if is_a(section_row.kind, IS_CODE) and not merge.objects.mode & LINK_RELOCATABLE:
             set_text_barriers(merge, function, row)
         elif is_a(section_row.kind, IS_LITERALS):
-            row.flags |= KIND[section_row.kind].flags       # objects before 12.1 lack one
+            row.flags |= KIND[section_row.kind].flags       # objects before 12.1 lack one of these
         merge.columns.out_of[section] = out
         return
     if KIND[section_row.kind].place == PLACE_JOINED:
@@ -635,7 +635,8 @@ cdef inline OutNumber find_or_create_mercury_section(Merge* merge,
                                                      SectionNumber section) noexcept nogil:
     """Return the OutRow for a mercury debug section of an input; -1 without memory.
 
-    It is the twin of the plain section's OutRow, and is created if it is new.
+    It is the twin of the plain section's OutRow, and is created if it is new. -1 also if the output
+    has no such plain section.
     """
     cdef const SectionRow* section_row = &merge.objects.sections[section]
     cdef OutNumber plain = find_plain_section(merge, section_row), out

@@ -12,12 +12,13 @@
 #
 # With -r more is emitted: a later stage may define the symbol, or have a strong definition of it.
 #
-# Debug data has rules of its own. It describes copies of functions that lost, were replaced or are
-# dead, and nvlink removes their entries at different times. An entry that it removes late has
-# already created a relocation section, whose number stays, or counts for the rule of two forms
-# (docs/order.md, "Which relocation entries count"). DROP, DROP_LATE, DROP_DEAD and CLEAR are four
-# ways to remove an entry, which differ in what is left. Frames are `.debug_frame`; lines are
-# `.debug_line` and `.nv_debug_line_sass`.
+# Debug data has rules of its own. It also describes code that is not linked: that of dead
+# functions, and copies (definitions of a weak function in several files) that lost or were
+# replaced. nvlink removes the entries of these at different times. An entry that it removes late
+# has already created a relocation section, whose number stays, or counts for the rule of two forms,
+# by which some RELA entries also create .rel (docs/order.md, "Which relocation entries count").
+# DROP, DROP_LATE, DROP_DEAD and CLEAR are four ways to remove an entry, which differ in what is
+# left. Frames are `.debug_frame`; lines are `.debug_line` and `.nv_debug_line_sass`.
 #
 # The Action of an entry mostly follows from its symbol and its relocation type alone. The part that
 # follows from the symbol is the symbol's Fate. `fate_of` finds it for each symbol before any
@@ -183,13 +184,13 @@ ctypedef struct RelocList:
     OutNumber out                   # OutRow of `target`; its plain form for a mercury `target`
     OutNumber patched_out           # OutRow with the bytes to patch, in the form of `target`
     uint64_t base                   # offset of the file's bytes in `patched_out`
-    EntityNumber function           # entity of the code that holds the fields, or -1
+    EntityNumber function           # function whose code or constants `target` has, or -1
     bint is_rela                    # entries have an addend
     bint is_mercury                 # entries patch the mercury form
     bint is_of_replaced_code        # `target` is code of a copy that was replaced later
     bint is_rebuilt                 # the link computes `target` again (from sm_100 on)
     bint is_capsule                 # `target` is a capsule
-    bint is_counted                 # entries count for the rule of two forms
+    bint is_counted                 # entries count for the rule of two forms; a capsule's always do
     bint is_cleared_of_replaced     # see the function of this name
     bint may_lose_bytes             # see `is_of_lost_bytes`
     OutNumber listed_in             # relocation section of these entries; -1 before the first
@@ -205,7 +206,7 @@ ctypedef struct RelocEntry:
     const Rela* input               # as the file has it; a Rel, without addend, if not `is_rela`
     const RelocationFacts* facts    # of its type
     int64_t addend                  # 0 for a Rel
-    int64_t new_addend              # of its new row, before a section symbol's piece is added
+    int64_t new_addend              # of its new row, without the offset of a section symbol's piece
     SymbolNumber symbol             # SymbolRow that it names
     EntityNumber entity             # the symbol's entity, or -1
     SectionNumber section           # input section of a symbol without entity, or -1
@@ -245,7 +246,8 @@ cdef inline Action decide_function(Merge* merge, const RelocList* relocs, const 
         if has_lost(resolution):
             if is_frame_or_line(merge, target):
                 return EMIT if merge.has_finalizer and not relocs.is_mercury else DROP
-            # Other debug data of a copy that lost names the winner, and is removed later, with it.
+            # Other debug data of a copy that lost names the winner. Its entries are removed later,
+            # with the winner, which is dead.
             return DROP_LATE
         if clear:
             # An entry that was removed with a replaced copy is gone when dead code is removed.

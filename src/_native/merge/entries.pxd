@@ -145,7 +145,7 @@ cdef inline bint count_for_two_forms(Merge* merge, RelocList* relocs, OutNumber 
 cdef inline void create_other_form(Merge* merge, OutNumber out) noexcept nogil:
     """Create the .rel section that the rule of two forms asks for.
 
-    Releases with lean names do not have the rule.
+    Releases from 13.5 on (TRAIT_LEAN_NAMES) do not have the rule.
     """
     cdef uint32_t size = section_entry(merge, out).size
     cdef uint8_t* text

@@ -115,7 +115,8 @@ cdef inline void rename_in_place(uint8_t* text) noexcept nogil:
         put_name(text, size, b".nv.constant4")
     else:
         # A string that two sections share is renamed for each of them, as in nvlink. The second
-        # time it again takes 23 bytes for the prefix, so the function's name loses nine.
+        # time, its first 23 bytes are no longer `.nv.constant.optimizer.`, but the 14 bytes of
+        # `.nv.constant2.` and nine of the function's name, which are lost.
         function_size = size - OPTIMIZER_PREFIX if size > OPTIMIZER_PREFIX else 0
         put_text(text, b".nv.constant2.")
         text += BANK_PREFIX

@@ -113,7 +113,7 @@ cdef void allocate_search(ComponentSearch* search, Scratch* scratch, size_t node
 
 cdef inline SectionNumber attributes_of(const ComponentSearch* search,
                                         EntityCounter entity) noexcept nogil:
-    """Return the section with the attributes of a function: the mercury one, if there is one."""
+    """Return the section with a function's attributes, if possible the mercury one; -1 for none."""
     cdef const FunctionRow* row = &search.rows[entity]
     return row.merc_info if row.merc_info >= 0 else row.info
 
@@ -211,8 +211,8 @@ cdef uint32_t find_kept_parts(const ComponentSearch* search, EntityCounter kerne
 
     `lone_kernel` is the only root that is alive. It keeps its registers if any live function sets
     their number, and all other kernels keep everything. Without a lone kernel (-1), a kernel keeps
-    its registers if it or a function it reaches sets their number. An idle kernel always keeps
-    everything.
+    its registers if it or a function it reaches sets their number. An idle kernel, which is neither
+    selected nor launched by device code, always keeps everything.
     """
     cdef const EntityRow* entities = search.merged.entities
     cdef size_t i

@@ -5,9 +5,9 @@
 # shared memory out. A common variable is one that does not belong to one kernel; `shared.pyx` sorts
 # these. The sections are created in this order:
 #
-# 1. for each common variable that no other kernels use, those of the idle kernels that use it;
-# 2. for each common variable that other kernels use, too;
-# 3. for extern arrays.
+# 1. for each common variable that one kernel alone uses: that of this kernel, if it is idle;
+# 2. for each common variable that several kernels use: those of the idle ones among them;
+# 3. those of idle kernels that use extern arrays.
 #
 # Only references from the kernel's own code count. With -r, only arrays are laid out.
 

@@ -47,9 +47,9 @@ cdef inline bint is_lost_definition(Merge* merge, SymbolCounter symbol,
                                     bint in_data) noexcept nogil:
     """Return whether relocations in the bytes of a definition may be removed.
 
-    For initialized data (`in_data`) this is a definition that lost against a weak one:
-    RESOLUTION_LOST with a weak winner, or RESOLUTION_LOST_EARLY, as only a weak winner is replaced
-    later.
+    For initialized data (`in_data`) this is a definition that lost against a weak one. That is so
+    for RESOLUTION_LOST with a weak winner. It is so for RESOLUTION_LOST_EARLY: another definition
+    later replaced the one that it lost against, and only weak ones are replaced.
     """
     cdef uint8_t resolution = merge.merged.symbol_resolution[symbol]
     if in_data:

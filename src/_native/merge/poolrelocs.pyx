@@ -238,7 +238,8 @@ cdef bint list_pool_entries(Adoption* adoption, const PoolRow* pool,
 
     With `is_whole`, all relocations of the pool are taken; otherwise only those in constants. An
     entry may lie after the end of the pool, since `pools.cut_pools` has cut the pool. Such an entry
-    comes first if the pools of lost copies now stand in its place, and is dropped if not.
+    is dropped, except without `is_whole` if pools of lost copies now stand in its place: then it
+    comes first.
 
     `input_relocations` is 1 + the input section with the entries.
     """

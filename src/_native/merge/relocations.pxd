@@ -269,12 +269,13 @@ cdef inline void prepare_relocations(Merge* merge, const FileRow* file) noexcept
 
 
 cdef inline bint is_counted_for_two_forms(Merge* merge, const RelocList* relocs) noexcept nogil:
-    """Return whether `count_for_two_forms` is called for the entries of this section.
+    """Return whether the entries of this section count for the rule of two forms.
 
-    From sm_100 on, only entries of the mercury form count if the input has it. The two forms can
-    differ: the mercury `.debug_line` also names `.debug_str`, and mercury tables in whole programs
-    name functions, where the plain tables have offsets. Code is counted in both forms, each by
-    itself.
+    For a capsule, the mercury form of code, that is False, but `list_entry` counts its entries all
+    the same: those of code count in both forms, each by itself. From sm_100 on, other entries count
+    only in the mercury form if the input has it. The two forms can differ: the mercury
+    `.debug_line` also names `.debug_str`, and mercury tables in whole programs name functions,
+    where the plain tables have offsets.
     """
     cdef bint counts_once = is_a(relocs.target.kind, IS_DEBUG | IS_VARIABLES | IS_LITERALS)
     if relocs.is_mercury:

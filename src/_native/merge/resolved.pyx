@@ -161,7 +161,8 @@ cdef OutNumber find_or_create_list(Record* record, const FixupRow* fixup) noexce
 
     A list of mercury relocations is created if it is new.
     """
-    # The relocation section that would have the entry, had it not been resolved.
+    # The relocation section that would have the entry, had it not been resolved. `plain` lists what
+    # was resolved in the section that it patches, or in the plain form of that section.
     cdef const OutRow* relocations = out_at(record, fixup.listed_in)
     cdef OutNumber plain = record.record_of[out_at(record, relocations.twin).target
                                             if relocations.twin >= 0 else relocations.target]

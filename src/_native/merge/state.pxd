@@ -103,12 +103,12 @@ ctypedef struct MergeWork:
     TextPool texts                  # names that the link makes
     uint8_t* section_marks          # by input section: SectionMark bits
     uint8_t* fates                  # by input symbol: Fate of the relocations that name it
-    uint8_t* own_pool               # by input section: PoolFlag bits, if its function gets a pool
+    uint8_t* own_pool               # by input section: PoolFlag bits of a pool that begins with it
     uint8_t* has_relocations        # by input section: it is code that has relocations
     uint64_t* pool_end              # by entity: bytes of its pool with what other functions add
     uint8_t* numbered_dead          # by entity: DeadSection bits
     OutSymbolNumber* symbol_of      # by entity: its OutSymbolRow, or -1
-    OutNumber* sections_of          # by entity: its newest section, or -1; then follow `next`
+    OutNumber* sections_of          # by entity: its newest section, or -1; `next` has older ones
     SectionNumber* parameters_of    # by entity, from sm_100 on: input section with its parameters
     EntityNumber* users             # by entity: see merge/sharedusers.pxd; NULL if not needed
     EntityNumber* reaching_kernel   # by node: kernels that reach it, as in merge/sharedusers.pxd
@@ -122,7 +122,7 @@ ctypedef struct Merge:
     MergedView merged
     Columns columns
     MergeWork work
-    size_t met_before               # rows of `met` that the walk over the files has passed
+    size_t met_before               # rows of `merged.met` that the walk over the files has passed
     uint32_t empty_string_offset    # .strtab offset of the second empty string, 0 before it exists
     # Input section: the first of the file that may be mercury relocations not yet decided.
     SectionRef first_mercury

@@ -63,7 +63,8 @@ def drop_constants(MergedTables merged not None, list names, uint64_t limit):
 cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t limit):
     """Return the input sections without unused constants, if the used ones fit into `limit`.
 
-    Otherwise returns all. Constants whose name contains one of `names` count as used.
+    Otherwise returns all. Constants whose name contains one of `names` (`has_listed_name`) count as
+    used.
     """
     cdef size_t entity_count = uses.merged.entity_count, i
     cdef SectionNumber section
@@ -107,7 +108,7 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
 
 
 cdef bint has_listed_name(const Uses* uses, EntityNumber entity, list names) except -1:
-    """Return whether the name of an entity contains one of `names`."""
+    """Return whether an entity's name contains one of `names`, where `*` stands for any text."""
     cdef const SymbolRow* symbol = &uses.objects.symbols[uses.merged.entities[entity].winner]
     for name in names:
         if has_parts_of_pattern(uses.objects.arena + symbol.name, symbol.name_size,
@@ -155,7 +156,7 @@ cdef SectionNumber find_plain_constants(const Uses* uses, SectionNumber mercury)
 
 
 cdef inline bint has_unused_constants(const Uses* uses, SectionNumber section) noexcept nogil:
-    """Return whether a section holds constants that nothing uses, in either form."""
+    """Return whether a section, plain or mercury, holds constants that nothing uses."""
     cdef SectionNumber plain = (section if is_in_user_bank(uses, section)
                                 else find_plain_constants(uses, section))
     return plain >= 0 and not uses.is_used[plain]

@@ -140,7 +140,7 @@ cdef void read_definition(Cursor* cursor, Abbreviation* abbreviation,
                     encoding = LITERAL
             elif encoding < FIXED or encoding > BLOB:
                 stop_reading(cursor, b"an abbreviation has an operand of an unknown encoding")
-            # After an array comes one more operand, the encoding of its elements; after a blob none.
+            # After an array comes one operand, the encoding of its elements; after a blob none.
             if encoding == ARRAY and i + 2 != count or encoding == BLOB and i + 1 != count:
                 stop_reading(cursor, b"an abbreviation goes on behind its last operand")
         if i and abbreviation.encodings[i - 1] == ARRAY and (encoding == ARRAY or encoding == BLOB):

@@ -271,7 +271,7 @@ def count_fixups(PlacedTables placed not None):
 
 
 def list_fixups(Fixups fixups not None, OutNumber out):
-    """List (offset in it, type) of each relocation that is applied to `out`, an output section."""
+    """List (offset there, type) of each relocation that is applied to output section `out`."""
     cdef size_t fixup_count = fixups.count, i
     cdef const FixupRow* fixup = fixups.rows
     return [(fixup[i].offset, fixup[i].type) for i in range(fixup_count) if fixup[i].out == out]

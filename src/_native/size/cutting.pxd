@@ -1,5 +1,5 @@
-# Counts of the bytes of a payload, i.e. of the contents of one entry of a fat binary: a row for each
-# function and one for bytes that no function owns, with a count for each part, such as code.
+# Counts of the bytes of a payload, i.e. of one entry of a fat binary without its header: a row for
+# each function and one for bytes that no function owns, with a count for each part, such as code.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset

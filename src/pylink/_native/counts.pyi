@@ -30,4 +30,4 @@ def count_fixups(placed: PlacedTables) -> Values:
     """Count the relocations that are applied to each section of the output."""
 
 def list_fixups(fixups: Fixups, out: int) -> list[tuple[int, int]]:
-    """List (offset in it, type) of each relocation that is applied to `out`, an output section."""
+    """List (offset there, type) of each relocation that is applied to output section `out`."""
