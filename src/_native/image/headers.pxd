@@ -93,7 +93,7 @@ cdef inline uint64_t copy_header_bytes(Writer* writer, int64_t note, uint32_t la
     gets the offset of these bytes in the output. The section's other bytes are zero.
 
     The plain section, .nv.shared.reserved.0, has no bytes, so nvlink copies what follows its offset
-    in the mercury file. That can reach the section header table, which is behind all sections there
+    in the mercury file. That can reach the section header table, which comes after all sections
     (docs/format-notes.md). nvlink's own note (.note.nv.tkinfo) is longer than ours by `note` bytes,
     and the second program adds `late_compat` bytes to .nv.compat.
     """

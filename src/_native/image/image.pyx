@@ -44,6 +44,7 @@ cdef class Canvas:
 
     @staticmethod
     def on_file(int descriptor, size_t size):
+        """Return a canvas on an empty file, and set the file's size; None if it cannot have it."""
         cdef bint done
         with nogil:
             done = reserve(descriptor, size)
@@ -56,11 +57,13 @@ cdef class Canvas:
 
     @property
     def image(self):
+        """Return the bytes in memory; raise ValueError for a file and after `close`."""
         if self.memory is None:
             raise ValueError("the bytes are not in memory")
         return self.memory
 
     def close(self):
+        """Release the memory; a file keeps the bytes."""
         self.memory = None
         self.data = NULL
         self.file = -1
@@ -105,6 +108,8 @@ cdef int put_bytes(Canvas image, uint64_t offset, const void* data, size_t size)
     return raise_error(error)
 
 
+# The functions that write contents return the lowest section (OutRow) that is a capsule and breaks
+# its format, or -1.
 def write_contents(Canvas image not None, PlacedTables placed not None, Patches patches not None):
     """Write the contents of every section, with the fields of `patches` filled."""
     return write_image(image, placed, patches, False, False)
@@ -219,6 +224,8 @@ def write_tables(Canvas image not None, PlacedTables placed not None, *, bint pr
     raise_error(error)
 
 
+# `identity` has OS ABI and ABI version as two bytes, e_version, and e_flags. `note` and
+# `late_compat` are for `copy_header_bytes`.
 def write_header(Canvas image not None, PlacedTables placed not None, tuple identity not None,
                  int64_t note, uint32_t late_compat):
     """Write the ELF header, the program headers, and .nv.merc.nv.shared.reserved.0."""

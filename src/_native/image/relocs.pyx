@@ -43,6 +43,7 @@ from tables.rows cimport EntityRow, FixupRow, OutNumber, OutRow, PatchRow
 from tables.views cimport MergedView, PlacedView
 
 
+# `size` is that of the image in bytes.
 def find_unfit(Patches patches not None, uint64_t size):
     """Return the number of the first row that cannot be written, or -1."""
     cdef const PatchRow* row = patches.rows

@@ -31,6 +31,7 @@ cdef enum:
     CACHE_LINE = 64             # bytes; the buffers of two threads share no line
 
 
+# Consecutive bytes of the output that one thread makes at a time.
 ctypedef struct Window:
     uint64_t start              # offset in the output
     uint64_t size               # bytes
@@ -46,6 +47,7 @@ ctypedef struct Window:
 ctypedef void (*MakeWindow)(void* context, const Window* window, uint8_t* to) noexcept nogil
 
 
+# The windows of the output, which threads take one after the other, and where their bytes go.
 ctypedef struct WindowQueue:
     MakeWindow make
     void* context

@@ -11,6 +11,7 @@ from tables.views cimport MergedView, ObjectsView, PlacedView
 from traits cimport TRAIT_MERCURY
 
 
+# The tables of a link, and what symbol tables and section headers need besides.
 ctypedef struct Writer:
     ObjectsView objects
     MergedView merged

@@ -46,8 +46,8 @@ from mercury.symbols cimport collect_uses, compare_identity, read_object_symbols
 from outcomes cimport ACCEPTED
 
 cdef enum:
-    MAX_ROWS = 0x7fffffff       # row numbers in hash tables are 32 bits wide
-    MAX_EXTRA = 3               # number of buffers that attach_symbols may borrow
+    MAX_ROWS = 0x7fffffff       # most rows of a vector: their numbers fit the 32 bits in hash tables
+    MAX_EXTRA = 3               # buffers that attach_symbols may borrow: symbols, names, attributes
 
 
 cdef class Vectors:

@@ -15,10 +15,10 @@
 # Debug data has rules of its own. It also describes code that is not linked: that of dead
 # functions, and copies (definitions of a weak function in several files) that lost or were
 # replaced. nvlink removes the entries of these at different times. An entry that it removes late
-# has already created a relocation section, whose number stays, or counts for the rule of two forms,
-# by which some RELA entries also create .rel (docs/order.md, "Which relocation entries count").
-# DROP, DROP_LATE, DROP_DEAD and CLEAR are four ways to remove an entry, which differ in what is
-# left. Frames are `.debug_frame`; lines are `.debug_line` and `.nv_debug_line_sass`.
+# has already created a relocation section, whose number stays, or counts for the rule of two forms
+# (docs/order.md, "Which relocation entries count"): some RELA entries also create .rel. DROP,
+# DROP_LATE, DROP_DEAD and CLEAR are four ways to remove an entry, which differ in what is left.
+# Frames are `.debug_frame`; lines are `.debug_line` and `.nv_debug_line_sass`.
 #
 # The Action of an entry mostly follows from its symbol and its relocation type alone. The part that
 # follows from the symbol is the symbol's Fate. `fate_of` finds it for each symbol before any

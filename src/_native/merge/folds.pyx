@@ -40,6 +40,7 @@ def find_winning_symbol(MergedTables merged not None, FileNumber reference, File
     return -1
 
 
+# `pairs` has the FileNumbers of a candidate file and of its reference, alternately.
 def pair_sections(ObjectTables objects not None, bytes pairs not None):
     """Return, by input section, the SectionRow that replaces it, or -1."""
     cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)

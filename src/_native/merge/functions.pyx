@@ -60,8 +60,8 @@ ctypedef struct ComponentSearch:
     EntityNumber* regcount_from     # by node: entity that `regcount` comes from
     uint32_t* stack                 # by node: bytes of the deepest path so far, or NO_STACK_BOUND
     uint32_t* barriers              # by node: the largest count found so far
-    uint8_t* is_kernel              # by node
-    uint8_t* reconfigures           # by node: it, or one that it reaches, has REG_RECONFIG
+    uint8_t* is_kernel              # by node: 1 for a kernel
+    uint8_t* reconfigures           # by node: 1 if it, or one that it reaches, has REG_RECONFIG
     uint32_t* unbounded             # by node, a prototype: how many of its functions have no bound
     NodeRef* last_prototype         # by node, a function: node of the prototype it last counted for
 

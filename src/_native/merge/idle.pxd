@@ -45,7 +45,7 @@ ctypedef struct IdleUses:
     Vec variables               # VariableRow: common ones and arrays, in creation order
     IdleUseNumber* of_kernel    # by entity: the last IdleUse of the kernel, or -1
     IdleUseNumber* of_variable  # by entity: the first IdleUse of the variable, or -1
-    uint8_t* has_array          # by entity: an idle kernel that uses extern arrays
+    uint8_t* has_array          # by entity: 1 for an idle kernel that uses extern arrays
 
 
 cdef inline void create_idle_sections(Merge* merge) noexcept nogil:

@@ -62,7 +62,7 @@ ctypedef struct PoolPlacement:
     SectionNumber* last_piece   # by entity: the last piece of any copy, or -1
     SectionNumber* first_lost   # by entity: its first piece if only lost copies have any, or -1
     SectionNumber* next_piece   # by input section: the next piece of the function, or 0
-    uint8_t* has_constants      # by input section: symbols of constants lie in it
+    uint8_t* has_constants      # by input section: 1 if symbols of constants lie in it
     bint has_shared             # some pieces go to the kernels that reach their functions
     uint64_t* pool_size         # by entity: bytes of its pool so far
     uint32_t* pool_align        # by entity: alignment of its pool so far

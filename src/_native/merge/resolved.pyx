@@ -128,6 +128,7 @@ cdef bint has_record(Record* record, const FixupRow* fixup) noexcept nogil:
             and is_a(out_at(record, fixup.out).kind, IS_CODE))
 
 
+# `reserved` is the number of bytes that the system has in .nv_debug.shared.
 def refers_to_deleted_array(PlacedTables placed not None, uint64_t reserved):
     """Return whether debug data refers to an extern array that has lost its symbol."""
     cdef MergedTables merged = placed.merged

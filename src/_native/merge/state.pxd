@@ -81,7 +81,7 @@ ctypedef struct Columns:
     StringTable str             # .strtab
     OutNumber* out_of           # by input section: OutRow that has its bytes, or -1
     uint64_t* base              # by input section: offset of its bytes in that OutRow
-    uint8_t* referenced         # by entity: some code, dead code too, refers to it
+    uint8_t* referenced         # by entity: 1 if some code, dead code too, refers to it
     # By entity, with -r: alignment of the extern arrays that a kernel's own code uses, 1 if they
     # state none; 0 without such arrays.
     uint64_t* array_align
@@ -104,7 +104,7 @@ ctypedef struct MergeWork:
     uint8_t* section_marks          # by input section: SectionMark bits
     uint8_t* fates                  # by input symbol: Fate of the relocations that name it
     uint8_t* own_pool               # by input section: PoolFlag bits of a pool that begins with it
-    uint8_t* has_relocations        # by input section: it is code that has relocations
+    uint8_t* has_relocations        # by input section: 1 if it is code that has relocations
     uint64_t* pool_end              # by entity: bytes of its pool with what other functions add
     uint8_t* numbered_dead          # by entity: DeadSection bits
     OutSymbolNumber* symbol_of      # by entity: its OutSymbolRow, or -1

@@ -38,6 +38,7 @@ ctypedef struct Uses:
     bint has_new                # a section has become used in this round
 
 
+# `limit` is the room in the bank in bytes; for `names` see `cut_constants`.
 def drop_constants(MergedTables merged not None, list names, uint64_t limit):
     """Return the input sections without unused constants, if the used ones fit into `limit`."""
     cdef Uses uses

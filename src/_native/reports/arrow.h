@@ -142,6 +142,7 @@ static int arrow_column_schema(struct ArrowSchema* schema, const ArrowColumn* co
     return 0;
 }
 
+/* Fill `schema`: a struct with a child for each column. Returns 0 or an errno, as get_schema. */
 static int arrow_get_schema(struct ArrowArrayStream* stream, struct ArrowSchema* schema) {
     const ArrowTable* table = stream->private_data;
     int64_t i;
@@ -218,6 +219,7 @@ static int arrow_column_array(struct ArrowArray* array, const ArrowColumn* colum
     return 0;
 }
 
+/* Fill `array` with all rows at the first call, later with the end. Returns 0 or an errno. */
 static int arrow_get_next(struct ArrowArrayStream* stream, struct ArrowArray* array) {
     ArrowTable* table = stream->private_data;
     int64_t i;

@@ -140,7 +140,7 @@ cdef void read_definition(Cursor* cursor, Abbreviation* abbreviation,
                     encoding = LITERAL
             elif encoding < FIXED or encoding > BLOB:
                 stop_reading(cursor, b"an abbreviation has an operand of an unknown encoding")
-            # After an array comes one operand, the encoding of its elements; after a blob none.
+            # One operand follows an array: the encoding of its elements. None follows a blob.
             if encoding == ARRAY and i + 2 != count or encoding == BLOB and i + 1 != count:
                 stop_reading(cursor, b"an abbreviation goes on behind its last operand")
         if i and abbreviation.encodings[i - 1] == ARRAY and (encoding == ARRAY or encoding == BLOB):
@@ -243,6 +243,7 @@ cdef const Abbreviation* find_abbreviation(const Abbreviation* abbreviations, si
     return NULL
 
 
+# `start`, `end` and `width` are those of the block's BlockRow.
 def read_block_info(bytes data, uint64_t start, uint64_t end, uint32_t width):
     """Return the abbreviations that a block info block defines, for `read_records`."""
     cdef Cursor cursor
@@ -278,6 +279,7 @@ def read_block_info(bytes data, uint64_t start, uint64_t end, uint32_t width):
         scratch_free(&scratch)
 
 
+# `blocks` are the BlockRows of `find_blocks`; `abbreviations` come from `read_block_info`.
 def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbreviations):
     """Return a list of records for each block from row `first` to before `last`."""
     cdef Cursor cursor

@@ -21,7 +21,7 @@ from base.vector cimport Vec, vec_push
 from reports.bits cimport Bits, align_write, write_bits, write_vbr
 
 cdef extern from "Python.h":
-    # Declared with a pointer, since the result is a borrowed reference.
+    # The declaration has a pointer, since the result is a borrowed reference.
     PyObject* PyDict_SetDefault(object table, object key, object value) except NULL
 
 cdef enum:
@@ -73,10 +73,12 @@ cdef class Remark:
         self.args = list(args)
 
     def text(self, str text not None):
+        """Append text without a key to the message; return the remark."""
         self.args.append((TEXT, text, None, 0, 0))
         return self
 
     def arg(self, str key not None, value, *, str file=None, line=0, column=0):
+        """Append a value with a key, and its place in the source; return the remark."""
         cdef str text
         if not key:
             raise ValueError("an argument needs a key")
@@ -96,6 +98,7 @@ cdef class Remark:
 
     @property
     def message(self):
+        """Return the values of all arguments, joined."""
         return "".join([piece[1] for piece in self.args])
 
     def __eq__(self, other):
@@ -185,6 +188,7 @@ cdef inline uint32_t number_string(StringNumbers* numbers, str text) except? 0xf
     return cached.number
 
 
+# `strings` is the string table: the number of each string. New strings are added to it.
 def encode(list remarks, dict strings):
     """Encode `remarks` as blocks of whole 32-bit words."""
     cdef Vec rows, args

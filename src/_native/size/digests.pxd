@@ -20,7 +20,7 @@ cdef extern from "size/fingerprint.h":
 # The number of a function in the cubin or PTX, from 1; 0: no function (SHARED in size/cutting.pxd).
 ctypedef uint32_t OwnerRef
 
-# The contents of a function, or of initialized data, of a linked cubin.
+# The fingerprint of the contents of a function, or of initialized data, of a linked cubin.
 ctypedef struct Digest:
     OwnerRef owner              # 0 for data
     uint32_t part               # a Part

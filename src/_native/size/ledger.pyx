@@ -170,6 +170,7 @@ cdef class Ledger:
         scratch_free(&self.scratch)
 
     def measure(self, list payloads not None, int file=-1, int level=0, *, bint keep_frames=False):
+        """Count payloads, and compress again those with `wants_frame`; None for a damaged one."""
         cdef Scratch scratch
         cdef TextPool texts
         cdef Measuring measuring
@@ -330,6 +331,7 @@ cdef class Ledger:
         return True
 
     def contents_compressed(self):
+        """Return the number of different payloads that were to be compressed again."""
         return self.frames_wanted
 
     cdef bint repeat_rows(self, const Payload* payload) noexcept nogil:
@@ -427,6 +429,7 @@ cdef class Ledger:
         return True
 
     def repeats(self, bytes entry_groups not None):
+        """List functions and data of linked cubins that an earlier entry of the group also has."""
         cdef const int32_t* entries = <const int32_t*>PyBytes_AS_STRING(entry_groups)
         cdef uint64_t entry_count = <uint64_t>PyBytes_GET_SIZE(entry_groups) // 4
         cdef const DigestRow* rows = <const DigestRow*>self.digests.data
@@ -469,6 +472,7 @@ cdef class Ledger:
         return <LedgerFunctionRef>slot.value
 
     def functions(self):
+        """Return the names of functions by number; that of 0, bytes of no function, is empty."""
         cdef const Text* text = <const Text*>self.names.data
         cdef size_t i
         cdef list names = [b""]
@@ -477,6 +481,7 @@ cdef class Ledger:
         return names
 
     def sums(self, bytes entry_groups not None, bytes function_groups not None, *, bint by_part):
+        """Return the sums of rows by group of entries and of functions, in any order."""
         cdef Grouping grouping
         cdef SumTable table
         cdef const SumCell* cell

@@ -17,7 +17,7 @@ cdef packed struct LedgerRow:
     uint32_t installed              # their share of the entry's bytes in the file
     uint32_t download               # their share of the entry's bytes in the archive
 
-# Contents of a function, or of initialized data, of one linked cubin.
+# The fingerprint of the contents of a function, or of initialized data, of one linked cubin.
 cdef packed struct DigestRow:
     LedgerEntryRef entry
     LedgerFunctionRef function      # 0: data

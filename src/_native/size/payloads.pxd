@@ -193,7 +193,8 @@ cdef inline bint compress_payload(Payload* payload, Buffers* buffers, const uint
     return True
 
 
-# The key by which payloads with equal results are found: their bytes in the file, and their use.
+# The key by which payloads with equal results are found: their bytes in the file, what these are,
+# and whether the frame made of them is kept.
 cdef packed struct ContentKey:
     Fingerprint contents        # fingerprint of its bytes in the file
     uint64_t packed             # these fields are those of the Payload
