@@ -46,7 +46,7 @@ from mercury.symbols cimport collect_uses, compare_identity, read_object_symbols
 from outcomes cimport ACCEPTED
 
 cdef enum:
-    MAX_ROWS = 0x7fffffff       # most rows of a vector: their numbers fit the 32 bits in hash tables
+    MAX_ROWS = 0x7fffffff       # most rows (largest int32), as hash tables have numbers of 32 bits
     MAX_EXTRA = 3               # buffers that attach_symbols may borrow: symbols, names, attributes
 
 
