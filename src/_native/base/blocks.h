@@ -33,15 +33,16 @@ static inline uint64_t pylink_detach_run(size_t at) {
     return __atomic_exchange_n(&pylink_recycled[at], 0, __ATOMIC_ACQ_REL);
 }
 
-/* Set entry `at` to `run` if it is free. Returns whether it was. */
+/* Set entry `at` to `run`, an address plus a number of pages, if the entry is free. Returns whether
+   it was. */
 static inline int pylink_put_run(size_t at, uint64_t run) {
     uint64_t none = 0;
     return __atomic_compare_exchange_n(&pylink_recycled[at], &none, run, 0, __ATOMIC_ACQ_REL,
                                        __ATOMIC_RELAXED);
 }
 
-/* Recycled pages that medium blocks share. An entry is 0 if it is free, otherwise the address of a
-   page plus a bit for each of its parts that a block uses. */
+/* Recycled pages that medium blocks (64 KiB to 1 MiB) share. An entry is 0 if it is free, otherwise
+   the address of a page plus a bit for each of its 16 parts that a block uses. */
 #define PYLINK_DIVIDED 32 /* entries for pages that medium blocks share */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_divided[PYLINK_DIVIDED];
 
@@ -63,7 +64,7 @@ static inline int pylink_space_is_limited(void) {
 }
 
 /* Let the system take pages back when it is short of memory, and let child processes see zeros in
-   them. Returns whether the system can do that. */
+   them; do nothing in a process that keeps them. Returns 0 if the system cannot do that. */
 static inline int pylink_set_aside(char* start, size_t size) {
     if (pylink_keeps_pages)
         return 1;

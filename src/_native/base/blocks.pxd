@@ -38,8 +38,8 @@ cdef extern from "base/blocks.h":
     bint set_divided "pylink_set_divided"(size_t at, uint64_t before, uint64_t page) noexcept nogil
     size_t DIVIDED "PYLINK_DIVIDED"
     int munmap(void* start, size_t size) nogil
-    # These are set once, before there are threads: the process keeps no pages; the system may not
-    # take the pages that it keeps.
+    # These are set once, before there are threads. `no_recycling`: the process keeps no pages of
+    # freed blocks. `keeps_pages`: the system may not take back those that it keeps.
     bint no_recycling "pylink_no_recycling"
     bint keeps_pages "pylink_keeps_pages"
     size_t RECYCLED_RUNS "PYLINK_RECYCLED_RUNS"
@@ -51,8 +51,8 @@ cdef enum:
     # Blocks of this size (bytes) and larger are large. Zeroing a large page takes as long as
     # getting 0.5 MB of small pages, so a block that fills half of a large page gains from it.
     LARGE_BLOCK = 1 << 20
-    # Most pages that are kept. The tables of a link take 40 for 1,600 inputs and 300 for 10,000,
-    # and the bytes of its files about as many. For 100,000 tiny inputs, they take 600 and 500.
+    # Most pages that are kept: more than the 1,100 of a link of 100,000 tiny inputs, of which its
+    # tables take 600 and the bytes of its files 500. For 10,000 inputs, each of the two takes 300.
     MOST_RECYCLED = 1280
     RENEWAL_BYTES = 2           # bytes of a link's files that give `renew_recycled` 1 ns of time
 

@@ -42,7 +42,10 @@ cdef inline void start_item(TimeRow* row, uint64_t lane, uint64_t* spent) noexce
 
 
 cdef inline void end_item(TimeRow* row, uint64_t* spent) noexcept nogil:
-    """End timing the item of `row`; up to SHORT, its wall time counts as processor time."""
+    """End timing the item of `row`; if it took at most SHORT, all of that is processor time.
+
+    `spent` is the argument of `start_item`, and gets the new processor time of this thread.
+    """
     cdef uint64_t now
     if row == NULL:
         return

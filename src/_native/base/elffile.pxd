@@ -38,7 +38,7 @@ ctypedef struct ElfFile:
     uint64_t strings            # index of the section with their names
     const uint8_t* names        # contents of that section
     uint64_t names_size         # bytes
-    uint64_t value              # after a fault: what is wrong
+    uint64_t value              # after a fault: what is wrong; for ELF_STRINGS it is `count`
     uint64_t limit              # after a fault: what would be right, or the most
 
 

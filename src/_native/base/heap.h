@@ -8,8 +8,8 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-/* Let the heap grow by steps of `step` bytes, and grow it by the first one. Returns the bytes by
-   which it grew; `before` is set to the address of the first one. */
+/* Let the heap grow by steps of `step` bytes, and grow it by the first step. Returns the bytes by
+   which it grew, 0 if it is not glibc's; `before` is set to where it ended before. */
 static size_t pylink_grow_heap(size_t step, void** before) {
 #ifdef __GLIBC__
     void* volatile block;                /* compilers drop a malloc that is only freed */
@@ -30,7 +30,8 @@ static size_t pylink_grow_heap(size_t step, void** before) {
 /* Let blocks of `size` bytes and more return to the system as soon as they are freed. */
 static void pylink_return_blocks(size_t size) {
 #ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, (int)size); /* fixed: glibc raises it after a mapped block's free */
+    /* Once it is set, glibc does not raise this limit when a larger block is freed. */
+    mallopt(M_MMAP_THRESHOLD, (int)size);
     mallopt(M_TRIM_THRESHOLD, (int)(16 * size)); /* so the heap does not return small blocks */
 #else
     (void)size;

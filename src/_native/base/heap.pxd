@@ -1,4 +1,4 @@
-# Settings of the heap for the whole process, which its owner may choose. Tables of a link are
+# Settings of the heap for a whole process, for programs that only link. Tables of a link are
 # megabytes of memory that come and go. With pages of 4 KiB the system spends a tenth of the link on
 # giving out pages and taking them back.
 #

@@ -32,9 +32,9 @@ cdef enum:
 
 
 cdef inline void request_large_pages(char* start, size_t size) noexcept nogil:
-    """Ask the system for large pages while they pay.
+    """Ask the system for large pages for `size` bytes from `start` on, step by step while they pay.
 
-    `start` is a multiple of their size, and no byte has been written yet.
+    `start` is a multiple of a large page's size, and no byte has been written yet.
     """
     cdef size_t done = 0, step = FIRST_STEP
     while done < size and large_pages_pay(start + done):

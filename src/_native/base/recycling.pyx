@@ -24,7 +24,7 @@ cdef enum:
 
 @cython.no_gc
 cdef class RecycledPages:
-    """The arenas that lie on recycled pages, with the addresses of these; empty at first."""
+    """The arenas that lie on recycled pages, and where in each these pages are; empty at first."""
 
     def __cinit__(self):
         self.ranges = []
@@ -34,7 +34,10 @@ cdef class RecycledPages:
         return LARGE_BUFFER <= size < MOST_PAGES * LARGE_PAGE and can_recycle()
 
     cdef bytes new_arena(self, uint64_t size, uint64_t* start):
-        """Make an arena that has `size` bytes from `start` on, on recycled pages if these pay."""
+        """Make an arena with `size` usable bytes, on recycled pages if these pay.
+
+        Sets `start` to the offset of these bytes in the arena.
+        """
         cdef bytes arena
         cdef char* first
         cdef bint fills = self.can_fill(size)

@@ -20,10 +20,10 @@ static inline void set_mark(uint8_t* mark) {
 
 /* The number of threads that work now besides the first of each link; for all native modules. */
 __attribute__((weak, visibility("hidden"))) size_t pylink_helpers;
-/* Bytes to move for which one more thread is used. Starting a thread takes as long as moving 0.1 MB
-   does, so that is at most a twentieth of the work that the thread takes over. Besides, a thread
-   whose core has nothing of the data in its cache begins slowly; how slowly was not measured, nor
-   whether fewer bytes would pay. */
+/* Bytes to move for which one more thread is used. Of the first 4 MiB, a second thread moves half;
+   starting it takes as long as moving 0.1 MB, a twentieth of that. Besides, a thread whose core has
+   nothing of the data in its cache begins slowly; how slowly was not measured, nor whether fewer
+   bytes would pay. */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_bytes_per_thread = 4 << 20;
 
 /* The number of threads that the caller of this thread's link asked for; 0 without a request. */

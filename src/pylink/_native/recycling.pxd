@@ -8,5 +8,6 @@ cdef class RecycledPages:
     cdef int process            # id of the process that filled the last one
     # Return whether an arena of `size` bytes gets recycled pages.
     cdef bint can_fill(self, uint64_t size)
-    # Make an arena that has `size` bytes from `start` on. They are on recycled pages if these pay.
+    # Make an arena with `size` usable bytes, on recycled pages if these pay; set `start` to the
+    # offset of these bytes in the arena.
     cdef bytes new_arena(self, uint64_t size, uint64_t* start)
