@@ -27,7 +27,7 @@ cdef packed struct MemberRow:
     uint64_t header             # offset from the beginning of the archive
     uint64_t offset             # offset of the contents; unused for thin archives
     uint64_t size               # bytes of the contents
-    int64_t place               # PLACE of a name `/OFFSET:PLACE` (archiveformat.py), or -1
+    int64_t place               # offset of its header in the archive `name`, if it is in one; or -1
     uint64_t name               # offset of the name in a header, the long names, or the contents
     uint32_t name_size
     uint8_t kind                # an InputKind; 0 in thin archives, which lack the contents
@@ -233,7 +233,11 @@ cdef int read_inline_name(ArchiveWalk* walk, MemberRow* row, const uint8_t* fiel
 
 cdef int read_long_name(ArchiveWalk* walk, MemberRow* row, const uint8_t* field,
                         uint32_t length) noexcept nogil:
-    """Set the long name that `/OFFSET` or `/OFFSET:PLACE` stands for. Returns an ArchiveFault."""
+    """Set the long name that `/OFFSET` or `/OFFSET:PLACE` stands for. Returns an ArchiveFault.
+
+    OFFSET is that of the name in the long names. With PLACE, the name is that of an archive, and
+    the member is the one whose header is at PLACE there.
+    """
     cdef uint64_t offset = 0, place = 0, size
     cdef const uint8_t* colon = <const uint8_t*>memchr(field, c":", length)
     cdef uint32_t digits = <uint32_t>(colon - field if colon != NULL else length)

@@ -24,8 +24,8 @@ static pylink_zstd_free_t pylink_zstd_free_unpacker, pylink_zstd_free_packer;
 static pylink_zstd_unpack_t pylink_zstd_unpack;
 static pylink_zstd_pack_t pylink_zstd_pack;
 
-/* A thread's contexts of Zstandard: a ZSTD_DCtx and a ZSTD_CCtx. It keeps them until it ends: making
-   a ZSTD_CCtx for each frame took a seventh of the time for cubins of 23 kB. */
+/* Keys of what each thread keeps until it ends: a ZSTD_DCtx to decompress, a ZSTD_CCtx to compress.
+   Making a ZSTD_CCtx for each frame took a seventh of the time for cubins of 23 kB. */
 static pthread_key_t pylink_zstd_unpacker_key, pylink_zstd_packer_key;
 
 /* Free the ZSTD_DCtx of a thread that ends. */
@@ -96,8 +96,8 @@ static inline int pylink_unpack_lz4(const void* from, size_t size, void* to, siz
     return unpacked_size >= 0 && (size_t)unpacked_size == room;
 }
 
-/* Decompress the Zstandard frame of `size` bytes at `from` to `to`, and return what pylink_unpack_lz4
-   returns. */
+/* Decompress the Zstandard frame of `size` bytes at `from` to `to`. Returns whether it becomes
+   exactly `room` bytes, as pylink_unpack_lz4 does. */
 static inline int pylink_unpack_zstd(const void* from, size_t size, void* to, size_t room) {
     void* context;
     size_t unpacked_size;

@@ -1,9 +1,10 @@
 """Fat binaries, alone and in host objects: where their entries are, with nothing decompressed.
 
 A fat binary is a row of containers: a header of 16 bytes, then entries back to back, each a header
-of 64 bytes or more and a payload. A host object holds one, for each source file that it was made
-of, in `__nv_relfatbin`. docs/inputs.md has the fields. A link takes one entry of each container:
-`pick_entries` makes rows of these, for `payloads.gather` to decompress.
+of 64 bytes or more and a payload. A host object has in `__nv_relfatbin` one container for each
+source file that it was made of. docs/inputs.md has the fields. A link takes one entry of each
+container: `pick_entries` makes rows of these, for `payloads.gather` to decompress. A "source" is an
+input of the link, or a member of an archive.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -228,7 +229,10 @@ cdef bint take_faults(Picking* picking, uint32_t source) noexcept:
 
 cdef int64_t pick_best_entries(Picking* picking, const PickedSource* source, set chosen,
                                rank) except -1:
-    """Pick the best entry of each container; return how many. `chosen` limits the containers."""
+    """Pick the best entry of each container; return how many were picked.
+
+    `chosen` has the numbers of the containers that count, None for all.
+    """
     cdef const EntryRow* best
     cdef uint32_t container
     cdef int64_t count = 0

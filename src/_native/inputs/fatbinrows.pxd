@@ -48,8 +48,8 @@ cdef packed struct ByteRange:
 cdef packed struct SourceRow:
     uint64_t containers         # number of them
     ByteRange module            # __nv_module_id
-    ByteRange kernels[2]        # lists of names: .nvHRKE, .nvHRKI
-    ByteRange variables[4]      # lists of names: .nvHRDE, .nvHRDI, .nvHRCE, .nvHRCI
+    ByteRange kernels[2]        # names of external ones, of internal ones: .nvHRKE, .nvHRKI
+    ByteRange variables[4]      # also: device .nvHRDE, .nvHRDI, constant .nvHRCE, .nvHRCI
     uint64_t machine            # e_machine of a host file with containers
 
 # Damage in a source, after which nothing more of it is read.

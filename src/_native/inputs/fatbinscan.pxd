@@ -161,7 +161,7 @@ cdef inline bint scan_object(Scanner* scanner, SourceRow* row, uint64_t base, ui
         if not is_in_file(&elf, section):
             return add_fault(scanner, False, B_SECTION_RANGE, i, elf.count)
         if strcmp(name, b"__nv_relfatbin") == 0:
-            # Honest sections share no bytes; without a limit the work could be quadratic.
+            # Sections of valid files share no bytes; without a limit the work could be quadratic.
             if section.sh_size > size - total:
                 return add_fault(scanner, False, B_SECTION_SUM, total + section.sh_size, size)
             total += section.sh_size

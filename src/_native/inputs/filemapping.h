@@ -58,8 +58,8 @@ static int pylink_seen_before(uint64_t* seen_keys, const struct stat* status) {
     return __atomic_exchange_n(&seen_keys[key >> 52], key, __ATOMIC_RELAXED) == key;
 }
 
-/* Most files that all links of the process have mapped at a time. Linux allows a process 65,530
-   mappings, and a file and the gap after it take two. */
+/* Most files that all links of the process have mapped at a time: with the gap after it, each takes
+   two mappings, so all take half of the 65,530 that Linux allows a process. */
 #define PYLINK_MOST_MAPPED (1 << 14)
 static int64_t pylink_mapped_now = 0;
 /* Add `more` to the number of mapped files, and return the sum. */

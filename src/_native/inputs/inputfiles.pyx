@@ -132,9 +132,10 @@ cdef int links_with_small_pages = 0
 
 
 cdef inline bint is_worth_renewing() noexcept:
-    """Return whether a link begins by making large pages of recycled small ones.
+    """Return whether this link should first move recycled memory to large pages; counts such links.
 
-    That takes time (`renew_recycled`), which a process with one or two links would not get back.
+    That takes time (`renew_recycled`), which a process with one or two links would not get back: so
+    the answer is False the first time that recycled memory is on small pages.
     """
     global links_with_small_pages
     if not has_small_pages():

@@ -29,7 +29,7 @@ ctypedef struct Packed:
     int codec                   # a CODEC_ number
     bint is_elf                 # it is in a fat binary, so it must be a cubin
     bint unpacked               # all of it is at `target`
-    const uint8_t* start        # NULL: `produce` of the caller returns it
+    const uint8_t* start        # NULL: the function `produce` of `gather` returns the bytes
     uint64_t size               # bytes from `start` on
     uint8_t* target
     uint64_t full_size          # bytes that it becomes

@@ -51,7 +51,7 @@ cdef struct Definition:
 # A name that any file needs, and what files say of it.
 cdef packed struct Name:
     int32_t definer         # number of the first file that can be taken for it, or -1
-    uint8_t claims          # bits of all files that are taken so far
+    uint8_t claims          # Claim bits of all files that are taken so far
 
 # The numbers of the first rows of a file.
 ctypedef struct FileRows:
@@ -250,7 +250,10 @@ cdef bint select_all(Selector* selector) noexcept nogil:
 
 
 cdef bint select_with_group(Selector* selector, int32_t file) noexcept nogil:
-    """Select a file that defines a needed name; with DEMAND_TOGETHER also the rest of its group."""
+    """Select a file that defines a needed name; False without memory.
+
+    With DEMAND_TOGETHER, all such files of its group, i.e. its archive, are selected.
+    """
     cdef size_t first = file, end = file + 1
     if selector.demand[file] != DEMAND_TOGETHER:
         return select_file(selector, file)

@@ -40,11 +40,12 @@ cdef enum Part:
     P_MODULES                   # fat binaries of modules
     P_LINK                      # no modules, but an image that a device link made of some
 
-# A dynamic symbol about device code, or a module in the file.
+# A dynamic symbol about device code, or a module in the file. The ID of a module is the end of the
+# names of its symbols, e.g. of its registration function.
 cdef packed struct DynamicRow:
-    uint32_t kind               # a DynamicKind
-    uint32_t interposable       # of CLOSED: calls inside the library use another file's definition
-    uint64_t name               # offset in the file of the ID or, of an ANCHOR, of the name
+    uint32_t kind               # a DYNAMIC_ number
+    uint32_t interposable       # of DYNAMIC_CLOSED: 1 if another file may replace this function
+    uint64_t name               # offset in the file of the ID or, of DYNAMIC_ANCHOR, of the name
     uint64_t size               # bytes from there to the end of the name
     uint64_t index              # number of the dynamic symbol; UINT64_MAX for a MODULE
 
@@ -282,7 +283,7 @@ cdef void mark_interposable(Library* library, uint32_t symbol_table) noexcept no
         if (library.elf.table[i].sh_type != SHT_RELA or library.elf.table[i].sh_link != symbol_table
                 or not is_in_file(&library.elf, &library.elf.table[i])):
             continue
-        # Honest sections share no bytes; without a limit the work could be quadratic.
+        # Sections of valid files share no bytes; without a limit the work could be quadratic.
         total += library.elf.table[i].sh_size
         if total > library.elf.size:
             return

@@ -31,7 +31,10 @@ cdef inline object payload_place(uint64_t number, uint64_t offset):
 
 cdef inline bint is_packed(const PickRow* pick, const int32_t* arena_number,
                            Py_ssize_t arena_count) noexcept:
-    """Return whether a payload is compressed, and in a shared arena: its number is not -1."""
+    """Return whether a payload is compressed and in a shared arena.
+
+    `arena_number` has each arena's number among the shared ones, or -1.
+    """
     return (pick.codec != CODEC_STORED and pick.state == PICK_GOOD
             and 0 <= pick.arena < arena_count and arena_number[pick.arena] >= 0)
 
