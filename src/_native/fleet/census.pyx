@@ -32,7 +32,7 @@ from fleet.listedfiles cimport (
 from fleet.stamps cimport Stamp, is_same, is_unknown
 
 cdef enum:
-    # `run_each` measures work in bytes to copy; a directory takes about as long as so many.
+    # Work of reading a directory, for `run_each`: about as many bytes as are copied in that time.
     DIRECTORY_COST = 1 << 20
 
 cdef void free_indices(Vec* indices) noexcept nogil:
@@ -238,7 +238,8 @@ cdef class Census:
                                int64_t youngest):
         """Read the directories from number `first` of `directories` on, and all below them.
 
-        Returns the path and errno of each directory that could not be read.
+        The other arguments are those of `walk`. Returns the path and errno of each directory that
+        could not be read.
         """
         cdef Level level
         cdef size_t first_inner = self.directories.count, end, i, k

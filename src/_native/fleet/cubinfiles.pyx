@@ -90,7 +90,8 @@ cdef bint read_file(Columns* columns, const char* path, const Stamp* stamp, uint
                     uint8_t* indexed_kind) noexcept nogil:
     """Read a file into `buffer`, set its kind and list it if it is a cubin; False without memory.
 
-    The kind stays INDEXED_UNDECIDED if the file differs from its stamp or cannot be read.
+    The kind stays INDEXED_UNDECIDED if the file differs from `stamp` (its size, times and inode
+    when the tree was read), cannot be read, or may contain other files, as an archive does.
     """
     cdef Stat status
     cdef Stamp now

@@ -33,7 +33,7 @@ ctypedef struct Indexed:
 
 
 cdef inline uint64_t hash_path(uint32_t root, const uint8_t* path, size_t size) noexcept nogil:
-    """Return the hash of a file; with the factor, one path has two hashes in two roots."""
+    """Return the hash of a file; the factor makes it differ for equal paths below two roots."""
     return hash_name(path, size) ^ root * 0x9e3779b97f4a7c15ULL
 
 

@@ -27,7 +27,7 @@ from objectformats cimport FORMAT, FORMAT_COUNT
 from outcomes cimport X_HEADER, X_NAME, X_NAMES, X_NAME_SUM, X_NONE, X_RANGE, X_SUM, X_TABLE
 
 cdef extern from "fleet/sectioncolumns.h":
-    const char** STEM "pylink_stems"        # STEMS names of families
+    const char** STEM "pylink_stems"        # STEMS names of families, e.g. ".text"
     uint64_t big_endian "pylink_big_endian"(uint64_t value) nogil
 
 # XXH128_hash_t of xxhash.h. Its canonical form is the high half, then the low one, both big endian.

@@ -1,4 +1,5 @@
-/* A library with nvJitLink's name and interface, which forwards every call to its installer.
+/* A library with nvJitLink's name and interface, which forwards every call to its installer, an
+   object of Python that pylink_standin_install sets.
 
    Each major release has a file of its own, which says what MAJOR is. The dynamic linker knows
    libraries by DT_SONAME: if this one is loaded first, programs that open libnvJitLink get it.
@@ -7,8 +8,8 @@
    release, all the same. `__nvJitLinkAPI` is not documented and other libraries of CUDA call it:
    here it is a jump to the real library's function of this name.
 
-   Handles are numbers of the installer, which is a Python object. Code that cleans up may call
-   while an exception of Python is set: that exception is set aside during the call. If the
+   Handles are numbers that the installer gives out. Code that cleans up may call while an
+   exception of Python is set: that exception is set aside during the call. If the
    installer raises, the result is NVJITLINK_ERROR_INTERNAL; an exception that ends programs, such
    as KeyboardInterrupt, is also raised in the main thread when that runs Python code again. After
    the installer is gone, calls return NVJITLINK_ERROR_INTERNAL. Only destroying a handle still

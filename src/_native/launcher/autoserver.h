@@ -79,8 +79,9 @@ static int take_lock(const char* path) {
     return lock;
 }
 
-/* Start a server at the socket's path, in a process that inherits no open file and no signal mask of
- * this process, but user, limits, environment, niceness, processors, control group and umask. Without the lock, nothing is started. */
+/* Start a server at the socket's path; do nothing if `take_lock` fails. The server inherits user,
+   limits, environment, niceness, processors, control group and umask of this process, but no open
+   file and no signal mask. */
 static void start_server(const char* script, const char* path) {
     int lock = take_lock(path), i, null_device, descriptor_limit;
     sigset_t none;

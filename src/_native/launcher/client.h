@@ -77,9 +77,9 @@ static int connect_to_server(const char* path) {
     return server;
 }
 
-/* Return a request, to be freed, and set its size in bytes; NULL if it is too large. It consists of
- * the size of what follows (uint32_t), then strings that end in zeros: script, umask (octal),
- * number of arguments, arguments, environment. */
+/* Return a request, to be freed, and set its size in bytes; NULL if it is too large or memory is
+ * exhausted. It consists of the size of what follows (uint32_t), then strings that end in zeros:
+ * script, umask (octal), number of arguments, arguments, environment. */
 static char* make_request(const char* script, int argc, char** argv, size_t* size) {
     char mask_text[16], count[16], *request, *end;
     const char* head[3];

@@ -8,7 +8,8 @@
 #define TOOLKIT_FATBINARY "toolkit-fatbinary"
 
 /* Return an argument as fatbinary of CUDA 13 wants it: translated if it begins with
-   `-im=profile=sm_` or `--image=profile=sm_`, else the argument itself. NULL if memory is exhausted. */
+   `-im=profile=sm_` or `--image=profile=sm_`, else the argument itself. NULL if memory is
+   exhausted. */
 static char* translate_image(char* argument) {
     static const char* const profile_prefixes[] = {"-im=profile=sm_", "--image=profile=sm_", NULL};
     static const char image_prefix[] = "--image3=kind=elf,sm=";

@@ -52,8 +52,8 @@ static int is_any(const char* argument, const char* const* texts) {
     return 0;
 }
 
-/* Take a text with arguments of the host compiler, which commas, blanks and quotes separate. One
-   that is not in the table is left to nvcc. */
+/* Take a text with arguments of the host compiler, which commas, blanks and quotes separate. An
+   argument that the tables of nvcctable.h do not allow leaves the command line to nvcc. */
 static void take_host_arguments(struct command_line* line, const char* text) {
     static const char between[] = ", \t'\"";
     char argument[256];

@@ -2,9 +2,10 @@
  *
  * Beside this program lies `pylink-python`, the same command line as a Python script. Its first
  * line, which installers write, names the interpreter. Its second line, of an editable install,
- * names the directory of the package. The interpreter runs the bundle of the package as its main
- * program (src/pylink/startup/bundle.py says where that lies), without `site` and without variables
- * of the environment for Python (-I -S). Without a bundle it runs the script.
+ * names the directory of the package. The interpreter runs the package's bundle, one .pyc file with
+ * many of its modules, as its main program (src/pylink/startup/bundle.py says where that lies). It
+ * does so without `site` and without variables of the environment for Python (-I -S). Without a
+ * bundle it runs the script.
  *
  * Until pylink has set a handler, the interpreter would print a traceback for an interrupt. So
  * SIGINT is blocked until then (src/pylink/startup/program.py).
