@@ -25,7 +25,8 @@ class Census:
     ) -> None:
         """Add columns of files; a later row of a file replaces earlier ones.
 
-        `gone` has a byte for each file that says whether it was removed. `ValueError` for columns
+        `names` are the paths of the roots; `roots` to `stamps` are those of Columns. `gone` has a
+        byte for each file that says whether it was removed. `ValueError` for columns
         of different lengths, `IndexError` for an invalid root or path.
         """
 

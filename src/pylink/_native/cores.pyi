@@ -13,8 +13,8 @@ def count_cores() -> int:
 def read_quota(groups: bytes, root: bytes) -> int:
     """Return how many processors quotas of a control group and its parents allow, rounded up.
 
-    `groups` is a file such as /proc/self/cgroup, `root` the directory of all groups. Without a
-    quota, the result is 0.
+    `groups` is a file such as /proc/self/cgroup, `root` the directory where control groups are
+    mounted. Without a quota, the result is 0.
     """
 
 def take_threads(most: int) -> int:
@@ -26,7 +26,7 @@ def return_threads(count: int) -> None:
 def spare_threads(most: int, size: int) -> int:
     """Return how many more threads the calling thread's link may use, at most `most`.
 
-    They are never more than moving `size` bytes is worth. None is reserved.
+    There is at most one for each 4 MiB (`set_bytes_per_thread`) of `size`. None is reserved.
     """
 
 def use_threads(count: int) -> int:

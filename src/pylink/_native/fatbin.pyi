@@ -1,6 +1,7 @@
 """Finds the entries of fat binaries and host objects, without decompressing.
 
-Tables are `bytes` of packed rows, little endian; `pylink.rowformats` has the formats in capitals.
+A "source" is an input of the link, or a member of an archive. Tables are `bytes` of packed rows,
+little endian; `pylink.rowformats` has the formats in capitals.
 Every offset and size in them is inside the arena. docs/inputs.md has the format.
 """
 
@@ -12,7 +13,7 @@ from typing import TypeAlias
 ArenaNumbers: TypeAlias = bytes
 Extents: TypeAlias = bytes
 Kinds: TypeAlias = bytes
-# Rows of ENTRY, in order, of SOURCE, for each source, and of FAULT.
+# Rows of ENTRY, in order; a row of SOURCE for each source; a row of FAULT for each damaged source.
 EntryRows: TypeAlias = bytes
 SourceRows: TypeAlias = bytes
 FaultRows: TypeAlias = bytes

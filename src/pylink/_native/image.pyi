@@ -36,10 +36,11 @@ def write_contents(image: Canvas, placed: PlacedTables, patches: Patches) -> int
     """Write the contents of every section, with the fields of `patches` filled.
 
     Contents come from the inputs, from the link itself, and from emitted relocations, newest first;
-    bytes outside of sections are zero. Sections with a stand-in are omitted. Capsules get the
-    header index of their function's .text, and in their records the constant offsets that its code
-    reads. Returns the lowest OutRow of a capsule that breaks its format, or -1. The records are
-    described in `image/capsules.pxd` and in docs/format-notes/literal-pools.md.
+    bytes outside of sections are zero. Input sections that another one replaces (`stand_ins`) are
+    omitted. Capsules get the header index of their function's .text, and in their records the
+    constant offsets that its code reads. Returns the lowest OutRow of a capsule that breaks its
+    format, or -1. The records are described in `image/capsules.pxd` and in
+    docs/format-notes/literal-pools.md.
     """
 
 def write_output(image: Canvas, placed: PlacedTables, patches: Patches, *, preserved: bool) -> int:

@@ -144,12 +144,12 @@ class PlacedTables(Result):
     """The layout of the output.
 
     By entity: `values` (S in relocations), `symbol_values` and `merc_values` (st_value in .symtab
-    and in .nv.merc.symtab); `homes`, its OutRow; `dynamic`, the address of extern arrays in a
-    function; `lost`, 1 for a shared variable without a place; `symbol_index` in .symtab, and
-    `instance_index`, that of a kernel's externsharedinstance. By OutRow: `outs`, `places`,
-    `section_index` (in the file), `section_symbol_index` (in .symtab). In the order of the file:
-    `section_order` (OutRow) and `symbol_order` (OutSymbolRow). `blobs` are the contents that the
-    link makes, with the sections of each in `spans`. `size` is that of the file in bytes,
+    and in .nv.merc.symtab); `homes`, the OutRow that it is in, or -1; `dynamic`, the address of
+    extern arrays in a function; `lost`, 1 for a shared variable without a place; `symbol_index` in
+    .symtab, and `instance_index`, that of a kernel's externsharedinstance. By OutRow: `outs`,
+    `places`, `section_index` (in the file), `section_symbol_index` (in .symtab). In the order of
+    the file: `section_order` (OutRow) and `symbol_order` (OutSymbolRow). `blobs` are the contents
+    that the link makes, with the sections of each in `spans`. `size` is that of the file in bytes,
     `table_offset` the offset of its section headers, `null_value` the value of the null symbol.
     `out_symbols` and the string tables have the final names.
     """

@@ -8,8 +8,8 @@ def select(
     `extents` has a row (offset u64, size u64) for each file, `demand` a byte (`Demand` of
     `pylink.facts.picknumbers`) and `groups` an int32, equal for adjacent files that are taken
     together. Damaged files define nothing; unless in a group they are taken, so that the reader of
-    cubins reports them. With `relocatable`, names may stay undefined, so that only files with
-    NEEDED are searched. `ValueError` for arguments of different lengths, `IndexError` for an extent
+    cubins reports them. With `relocatable`, names may stay undefined, so that a name selects only
+    files with NEEDED. `ValueError` for arguments of different lengths, `IndexError` for an extent
     outside the arena.
     """
 

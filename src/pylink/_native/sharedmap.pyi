@@ -18,8 +18,9 @@ def apply_layout(
     Fills `values`, `homes`, `outs`, `symbol_values`, `merc_values`, `dynamic` and `lost`; also
     `null_value`, since nvlink stores the value of variables without a symbol in the null symbol.
     With -r variables keep their alignments as values.
-    With `keep_symbols` they stay in the symbol table: those with one user in that kernel's
-    section, with values that count the bytes the system reserves, if it `reserves` any.
+    With `keep_symbols` they stay in the symbol table. A variable that one kernel uses is in the
+    section of this kernel, and its value counts the bytes that the system reserves, if it
+    `reserves` any.
     """
 
 def find_oversized(

@@ -27,10 +27,13 @@ cdef class Table:
     # Names and codes of the columns, "name:code name:code ...", or the code of plain numbers. A
     # code is a letter of Python's struct.
     cdef const char* format
+    # Return a copy that may be changed until a result gets it.
     cdef Table copy(self)
 
+    # Return a result's table to change: itself, or a copy if anything else owns it, too.
     @staticmethod
     cdef Table writable(PyObject* table)
+    # Finish a new table: set its `size` and `format`, and return its rows.
     cdef const void* hold(self, size_t size, const char* format) except? NULL
 
 cdef class Files(Table):
