@@ -54,9 +54,9 @@ class _ArchiveTotals:
         self._archives = self._members = self._size = 0
 
     def add(self, *, archives: int = 0, members: int = 0, size: int = 0) -> None:
-        """Count archives, members and bytes (`size`), which are not read if a limit is exceeded.
+        """Count archives, members and bytes (`size`) before they are read.
 
-        Then the link ends with a diagnostic.
+        If a limit is exceeded, the link ends with a diagnostic.
         """
         self._archives += archives
         self._members += members
@@ -118,8 +118,9 @@ def _walk(
 ) -> Iterator[tuple[SourceBatch, int]]:
     """Yield the members that are not archives, in batches, each with its nesting depth from 1 on.
 
-    Members of nested archives are among them. `path` is the file that holds `archive`. By archive
-    around this one, `outer_files` has the identity of its file if it is thin, otherwise None.
+    Members of nested archives are among them. `path` is the file that holds `archive`.
+    `outer_files` has, for each archive around this one, its file's identity if it is thin, else
+    None.
     """
     if len(outer_files) == MAX_DEPTH:
         sink.fatal(

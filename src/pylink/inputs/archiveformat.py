@@ -71,8 +71,8 @@ def is_thin(data: Buffer, start: int, size: int) -> bool:
 def read_archive(data: Buffer, start: int, size: int) -> Iterator[ArchiveMember]:
     """Yield the members of the archive at `start`, `size` bytes long; ArchiveError on damage.
 
-    Offsets of contents are relative to `data`, offsets of headers to `start`. Nothing is copied,
-    and no more of a large archive is read than the caller asks for.
+    Offsets of contents are relative to `data`, offsets of headers to `start`. Nothing is copied.
+    The headers after the first FIRST_MEMBERS are read only if the caller asks for more members.
     """
     is_thin(data, start, size)  # raises ArchiveError for other files
     state: archives.WalkState | tuple[()] | None = ()

@@ -32,7 +32,8 @@ class Chooser:
 
     `optimizes` prefers LTO-IR to all else. With `parts_accelerated`, as from 13.1 on, a target
     without the suffix `a` does not take accelerated code, i.e. machine code with this suffix.
-    `met_accelerated` is True once an entry was ranked that `parts_accelerated` refuses, or would.
+    `met_accelerated` is True once an entry was ranked that such a target does not take, even if
+    `parts_accelerated` is not set.
     """
 
     __slots__ = ("_optimizes", "_parts_accelerated", "_ranks", "_target", "met_accelerated")

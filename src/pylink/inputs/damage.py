@@ -57,7 +57,10 @@ def report_damage(faults: bytes, sources: Sources, sink: Sink) -> None:
 def report_entry(
     source: Source, index: int, reason: str, sink: Sink, kind: str = "fatbin-format"
 ) -> None:
-    """Report damage of an entry of a source, or of a container if `index` is -1."""
+    """Report damage of entry `index` of a source, or of a container if that is -1.
+
+    `kind` is that of the diagnostic.
+    """
     sink.report(
         kind,
         file=source.name,

@@ -129,8 +129,8 @@ def pick_rows(contents: ScannedInputs, target: Target, *, optimizes: bool) -> by
 def follows_parting_release(picked: Picks) -> bool:
     """Return whether a picked cubin is of a release that parts accelerated code from other code.
 
-    Such a release links code with the suffix `a` only for targets with it. The question matters
-    only if the target lacks the suffix, and an entry for its chip has it.
+    Such a release, from 13.1 on, links code with the suffix `a` only for targets with this suffix.
+    The question matters only if the target lacks the suffix, and an entry for its chip has it.
     """
     for number in range(len(picked.source_numbers)):
         pick = Pick(picked.rows, number)

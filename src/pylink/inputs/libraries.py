@@ -97,9 +97,9 @@ def find_missing(options: Options) -> list[Diagnostic]:
 
 
 def find_hidden(options: Options) -> Iterator[tuple[str, str, str]]:
-    """Yield files with the name of a library that the search does not reach.
+    """Yield files that have the name of a library, but that the search does not reach.
 
-    Each row has the value of -l, the file that the search finds, and the other file.
+    They come with the value of -l and the file that the search finds: (value, found, not reached).
     """
     directories = _directories(options, None)
     for name in dict.fromkeys(options.library):
@@ -121,7 +121,7 @@ def _directories(options: Options, library_path: str | None) -> list[str]:
 def _search(
     name: str, directories: Sequence[str], machine: int, root: str = ""
 ) -> tuple[str | None, list[str]]:
-    """Return the file for a value of -l, or None; also the archives skipped: for another host."""
+    """Return the file for a value of -l, or None; also the skipped archives: for other hosts."""
     skipped: list[str] = []
     directories = [directory.rstrip("/") for directory in directories]
     exact = name[1:] if name.startswith(":") else f"lib{name}.so"

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
 
 # Default limit of the decompressed payloads of one link: a multiple of the bytes of all inputs, and
-# at least LEAST_LIMIT. Zstandard at its highest level compresses 304 cubins of this project's tests
-# to a size 3.4 to 7.3 times smaller, and a cubin of zeros 32,750 times.
+# at least LEAST_LIMIT. Zstandard at its highest level makes 304 cubins of this project's tests 3.4
+# to 7.3 times smaller, so no real code comes near this multiple, and a cubin of zeros 32,750 times.
 SIZE_RATIO = 100
 LEAST_LIMIT = 1 << 28
 
@@ -55,9 +55,9 @@ def open_library(codec: int) -> bool:
 
 
 def load_codec(codec: int, use: Callable[[int, bytes], bool]) -> bool:
-    """Find the library of a codec's package, and call `use(codec, path)` once; False if not found.
+    """Let `use(codec, path)` load the library of a codec's package; False if no file can be loaded.
 
-    `use` returns whether it can use the library.
+    `use` returns whether it can use the library at `path`. Once it could, it is not called again.
     """
     key = codec, use
     if key not in _opened:
@@ -103,7 +103,7 @@ class Unpacker:
     def reserve(self, flags: int, stated_size: int) -> None:
         """Count a payload of `stated_size` decompressed bytes; DamagedPayload if it is refused.
 
-        It is if it exceeds the limit, or is marked with both codecs.
+        A payload is refused if it exceeds the limit, or is marked with both codecs.
         """
         if not is_compressed(flags):
             return

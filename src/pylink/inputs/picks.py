@@ -136,7 +136,8 @@ class Picks:
     def take_cubin(self, number: int, sink: Sink) -> bytes:
         """Return the cubin of row `number`: a compiled one, or one that native code cannot unpack.
 
-        A compiled one is not kept. If the cubin is damaged, that is reported; the result is empty.
+        A compiled one is dropped from this object. A damaged cubin is reported; the result is
+        empty then.
         """
         compile_input = self.compile_inputs.get(number)
         if compile_input is None:

@@ -201,7 +201,10 @@ def _follow_calls(
 
 
 def _add_loss(losses: dict[tuple[int, int], Loss], loss: Loss, file: _File, other: _File) -> None:
-    """Add a loss between two files; only one that is not double replaces an earlier, double one."""
+    """Add a loss between two files, which have at most one.
+
+    An earlier loss of these files stays, unless it is double and this one is not.
+    """
     pair = (min(file.rank, other.rank), max(file.rank, other.rank))
     if file.rank > other.rank:
         loss.first, loss.second = loss.second, loss.first

@@ -3,7 +3,7 @@
 Each module of such code (one per source file) has an id, which appears in two symbols:
 
     __cudaRegisterLinkedBinary<ID>  called at program start, defined by the file that links the code
-    __fatbinwrap<ID>                the code
+    __fatbinwrap<ID>                the code; this symbol is called the module's wrapper
 
 An id is open if the library does not define the first symbol: its code is not linked yet, and this
 link takes it. An id is closed if the library was device-linked itself, with its code. A library
@@ -44,7 +44,7 @@ DAMAGE = {
 # relocatable, and this prefix of an id for each registration function of a device link.
 NOT_RELOCATABLE = b"__NV_MODULE_ID"
 DEFINED = b"def "
-# This follows DEFINED if the file registers the module only if it has the module's host code.
+# This follows DEFINED for a module that the file registers only if it has the module's host code.
 LENT = b"lend "
 
 
@@ -132,8 +132,8 @@ class Libraries:
     ) -> Library | None:
         """Add a shared library and return it; None if it has no code that the link may take.
 
-        It is read from `source`, unless `library` describes it. `sources_before` is
-        the number of sources in front of it.
+        It is read from `source`, unless `library` describes it. `sources_before` is the number of
+        sources in front of it.
         """
         if library is None and source.arena.startswith(ELF_MAGIC, source.offset):
             library = read_library(source.arena, source.offset, source.size, source.name, sink)
