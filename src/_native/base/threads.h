@@ -20,7 +20,7 @@ static inline void set_mark(uint8_t* mark) {
 
 /* The number of threads that work now besides the first of each link; for all native modules. */
 __attribute__((weak, visibility("hidden"))) size_t pylink_helpers;
-/* Bytes to move for which one more thread is used. Of the first 4 MiB, a second thread moves half;
+/* Bytes to move for which one more thread is used. A second thread moves half of the first 4 MiB;
    starting it takes as long as moving 0.1 MB, a twentieth of that. Besides, a thread whose core has
    nothing of the data in its cache begins slowly; how slowly was not measured, nor whether fewer
    bytes would pay. */

@@ -26,8 +26,8 @@ class Census:
         """Add columns of files; a later row of a file replaces earlier ones.
 
         `names` are the paths of the roots; `roots` to `stamps` are those of Columns. `gone` has a
-        byte for each file that says whether it was removed. `ValueError` for columns
-        of different lengths, `IndexError` for an invalid root or path.
+        byte for each file that says whether it was removed. `ValueError` for columns of different
+        lengths, `IndexError` for an invalid root or path.
         """
 
     def export_rows(self) -> Columns:

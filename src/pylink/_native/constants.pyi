@@ -10,6 +10,6 @@ def fold_pieces(placed: PlacedTables) -> None:
     """Write the bank as the file has it: fills `outs` and `null_value`, and adds its contents.
 
     `null_value` is the offset in bytes of the last small piece that stays; without one it does not
-    change. No piece is folded if a relocation would then
-    change bytes that are dropped, or after the end of the bank.
+    change. No piece is folded if a relocation would then change bytes that are dropped, or that
+    are after the end of the bank.
     """

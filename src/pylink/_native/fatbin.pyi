@@ -1,8 +1,8 @@
 """Finds the entries of fat binaries and host objects, without decompressing.
 
 A "source" is an input of the link, or a member of an archive. Tables are `bytes` of packed rows,
-little endian; `pylink.rowformats` has the formats in capitals.
-Every offset and size in them is inside the arena. docs/inputs.md has the format.
+little endian; `pylink.rowformats` has the formats in capitals. Every offset and size in them is
+inside the arena. docs/inputs.md has the format.
 """
 
 from collections.abc import Callable
