@@ -1,5 +1,5 @@
-# Functions of the system that kernels call. With the prefix `c_` are those whose names are also
-# those of functions of Python.
+# Functions of the system that kernels call. Those that share their name with a function of Python
+# have the prefix `c_` here.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t

@@ -93,6 +93,7 @@ cdef class Census:
         return <uint32_t>(len(self.roots) - 1)
 
     def set_base(self, list names not None, bytes data not None, places not None):
+        """Set the first rows, which stay in `data`; rows of `add_rows` replace them."""
         cdef Py_ssize_t ends, stamps, roots, slots, text, stop
         ends, stamps, roots, slots, text, stop = places
         cdef const char* start = PyBytes_AS_STRING(data)
@@ -124,6 +125,7 @@ cdef class Census:
         base.mask, base.count = slot_count - 1, file_count
 
     def add_rows(self, list names, bytes roots, bytes ends, bytes text, bytes stamps, bytes gone):
+        """Add columns of files; a later row of a file replaces earlier ones."""
         cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
         cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
         cdef const Stamp* stamp = <const Stamp*>PyBytes_AS_STRING(stamps)
@@ -173,6 +175,7 @@ cdef class Census:
         return True
 
     def export_rows(self):
+        """Return all files of the index that were not removed, in any order."""
         cdef size_t i
         cdef Indexed* row
         cdef Vec listed
@@ -192,6 +195,7 @@ cdef class Census:
             scratch_free(&scratch)
 
     def walk(self, bytes root not None, bytes skipped, int64_t largest, int64_t youngest):
+        """Find all files below a root, except in the directory `skipped`."""
         cdef size_t first = self.directories.count
         cdef uint32_t root_number = self.number_root(root)
         if root_number not in self.walked:
@@ -201,6 +205,7 @@ cdef class Census:
         return self.read_directories(first, skipped, largest, youngest)
 
     def find_at(self, bytes root, list paths, bytes skipped, int64_t largest, int64_t youngest):
+        """Find files at `paths` below a root, and all files in paths that are directories."""
         cdef Level level
         cdef uint32_t root_number = self.number_root(root)
         cdef bytes base = root.rstrip(b"/") + b"/", path, full_path
@@ -294,6 +299,7 @@ cdef class Census:
         return 0
 
     def compare(self):
+        """Return the files that were found and are new or changed, once each."""
         cdef size_t i, k
         cdef Directory* directory
         cdef DirectoryFile* file
@@ -341,6 +347,7 @@ cdef class Census:
         return 0
 
     def find_missing(self):
+        """Return the files of the index that were not found, of all roots; after `compare` only."""
         cdef size_t i
         cdef Indexed* row
         cdef Vec listed
@@ -360,6 +367,7 @@ cdef class Census:
             scratch_free(&scratch)
 
     def find_missing_at(self, list roots, list paths):
+        """Return what `find_missing` does, for files at these `paths` or in directories at them."""
         cdef uint32_t root_number
         cdef Vec listed
         cdef Scratch scratch
@@ -407,6 +415,7 @@ cdef class Census:
         return 0
 
     def files(self):
+        """Return root and path of every file of the index or the trees; after `compare` only."""
         cdef size_t i
         cdef Indexed* row
         cdef list paths = []
@@ -423,6 +432,7 @@ cdef class Census:
         return paths
 
     def count(self):
+        """Return the number of files of the index or the trees; after `compare` only."""
         cdef size_t i, count = 0
         cdef Indexed* row
         for i in range(self.base.count):

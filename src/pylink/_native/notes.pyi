@@ -28,7 +28,8 @@ def has_attribute(objects: ObjectTables, attribute: int) -> bool:
 def fastpath_bits(merged: MergedTables) -> int:
     """Return the bits of CAN_FASTPATH_FINALIZE that the output has because of its code: 8 or 0.
 
-    They are 0 if a file whose attributes lack bit 3 has an instruction that is off the fast path.
+    They are 0 if a file whose attributes lack bit 3 has an instruction that keeps code off the fast
+    path of nvlink's finalizer.
     """
 
 def merge_compat(

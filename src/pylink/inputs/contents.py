@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pylink.inputs.sources import Sources
 
-SOURCE_WORDS = SOURCE.size // 8
+SOURCE_WORDS = SOURCE.size // 8  # numbers of a SourceRow, all u64
 
 
 class DeviceContents:

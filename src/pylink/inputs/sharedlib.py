@@ -88,7 +88,7 @@ class Libraries:
     to another symbol of the library, or "".
 
     Borrowed code is linked here and registered by another file. `lent` has the ids of borrowed
-    modules whose wrapper, which a library exports, the output passes to its own image. `optional`
+    modules whose wrapper a library exports: the output passes it to its own image. `optional`
     has ids of modules in archives, which are registered here only if the host linker takes the
     member. Kernels of the sources in `borrowed` are not roots. `copied` maps sources whose
     variables are also in the image of another file to that file. `written` has patterns for the
