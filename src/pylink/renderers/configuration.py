@@ -1,4 +1,4 @@
-"""Configures a sink from options: severities by number or name, and the renderers of formats."""
+"""Configures the sink, to which diagnostics are reported, from options: severities, renderers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def find_kind(value: str) -> str | None:
     digits = value.removeprefix("EC").removesuffix("-D")
     if not (digits.isascii() and digits.isdigit()):
         return None
-    # int() refuses very long numbers; no kind has ten digits.
+    # int() refuses very long numbers. No number has ten digits, and no kind has number 0.
     number = int(digits) if len(digits) < 10 else 0
     return next((kind for kind, row in KINDS.items() if row[0] == number), None)
 
@@ -47,7 +47,7 @@ def set_severity(sink: Sink, action: str, values: str) -> None:
     """Apply `--diag-<action>=values`: numbers and names separated by commas.
 
     The actions are suppress, remark, warning, error, once and default. An unknown name or number is
-    a fatal diagnostic. A hard error silently keeps its severity.
+    a fatal diagnostic. A kind more severe than DISCRETIONARY silently keeps its severity.
     """
     for value in values.split(","):
         kind = find_kind(value.strip())
@@ -78,8 +78,8 @@ def configure_sink(
     `values` maps long option names with underscores to their values; absent ones have nvlink's
     default. But the default format is `terminal_form` on a terminal, and `notes` is used if --notes
     is not given. Source files are looked for beside the files `inputs`. The renderer of the format
-    replaces the sink's renderers and writes to `stream` (None: standard error). Options that name
-    no diagnostic and files that cannot be opened are fatal diagnostics, in the new format.
+    replaces the sink's renderers and writes to `stream` (None: standard error). `tool` is the first
+    word of nvlink's lines. An unknown diagnostic in an option is fatal, in the new format.
     """
     form = str(values.get("diagnostics_format") or values.get("output_mode") or "")
     if not form:
@@ -133,7 +133,7 @@ def open_reports(sink: Sink, values: Mapping[str, object]) -> None:
 def source_files(values: Mapping[str, object], inputs: Iterable[str]) -> SourceFiles:
     """Return the source files whose lines diagnostics may show.
 
-    `values` are those of `configure_sink`, `inputs` the names of input files.
+    `values` maps option names to values, as in `configure_sink`; `inputs` are names of input files.
     """
     from pylink.diagnostics.sourcefiles import SourceFiles
 
@@ -196,7 +196,7 @@ def _terminal_columns(values: Mapping[str, object], stream: TextIO | None) -> in
 
 
 class LazyRenderer(Renderer):
-    """Creates the real renderer at the first diagnostic, so other links do not load its module."""
+    """Creates the real renderer at the first diagnostic; a link without any never loads it."""
 
     def __init__(self, create: Callable[[], Renderer]) -> None:
         self._create = create

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class FileRenderer(Renderer):
     """Writes `contents` to a file, which is opened at the start and replaced at the end.
 
-    A file that cannot be written is an error, reported once, and stays unchanged.
+    If the file cannot be written, this is reported as an error, and an old file stays unchanged.
     """
 
     def __init__(self, file: WholeFile) -> None:

@@ -15,12 +15,12 @@ class Presentation:
     """The look of records (diagnostics and their notes). No setting changes which are shown.
 
     `color` is one of auto, always and never. `numbers` shows the numbers by which options name
-    diagnostics. `width` is the terminal's width in columns, of which the last stays free; 0 does
-    not wrap.
-    `tab_width` is the distance of the tab stops in source lines, in columns. `context` shows source
-    lines; `brief` drops them and the blank lines between records. `summary` writes a line at the
-    end, which names `subject`, usually the output file; `task` is the noun for the work on it.
-    `target` is the architecture that -report-arch appends to each message.
+    diagnostics. `width` is the terminal's width in columns, of which the last stays free; with 0,
+    lines are not wrapped. `tab_width` is the distance of the tab stops in source lines, in columns.
+    `context` shows source lines; `brief` drops them and the blank lines between records. `summary`
+    writes a line at the end if there are errors, such as `1 error detected in the link of "out"`:
+    `task` is its word "link", and `subject`, usually the output file, its name. `target` is the
+    architecture that -report-arch appends to each message.
     """
 
     __slots__ = (

@@ -1,7 +1,7 @@
 """Code that both SARIF forms share, and the stream: comma-separated results, no envelope.
 
-The stream is the EDG front end's: `"[" + stream + "]"` is a JSON array. Its levels are EDG's own;
-`sarif_document` writes a complete SARIF 2.1.0 file.
+The stream is in the format of the EDG front end, with EDG's own levels; `"[" + stream + "]"` is a
+JSON array. `sarif_document` writes a complete SARIF 2.1.0 file.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def to_json(value: Json) -> str:
 
 
 def stream_result(diagnostic: Diagnostic) -> Json:
-    """Return the result object of a record: rule, level, message, locations of it and its notes."""
+    """Return the result object of a record: rule, level, message, its location and its notes."""
     result: dict[str, Json] = {
         "ruleId": rule_id(diagnostic.number),
         "level": STREAM_LEVELS[diagnostic.level],

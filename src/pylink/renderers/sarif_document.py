@@ -102,7 +102,7 @@ class SarifDocument(FileRenderer):
                     "rules": [_rule(kind) for kind in kinds],
                 }
             },
-            # Text up to the slash is the category; a run number could follow.
+            # In SARIF, text up to the last slash is the category; the id of a run could follow.
             "automationDetails": {"id": f"pylink/{self.target}/" if self.target else "pylink/"},
             "columnKind": "unicodeCodePoints",
             "invocations": [invocation],
@@ -180,7 +180,7 @@ def _notification(diagnostic: Diagnostic) -> Json:
 
 
 def _related_records(diagnostic: Diagnostic) -> list[Diagnostic]:
-    """Return the records below a record: children, notes with inlined calls, context, extra."""
+    """Return the records below a record, except details, which are in `properties.details`."""
     records = [child for child in diagnostic.children if child.type != DETAIL]
     for note in diagnostic.notes:
         records += [note, *note.context]

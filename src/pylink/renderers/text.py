@@ -6,7 +6,8 @@
     k.cu(9): note #412-D: 'f' is referenced here, in 'b.cubin'
 
 A record has its location, label, number and message; then details of the message, source line and
-caret, then the records below it: children, notes, context, extra. A blank line ends the record.
+caret, then the records below it: children (how the event came about), notes (related places),
+context (such as inlined calls), extra (further records). A blank line ends the record.
 """
 
 from __future__ import annotations
@@ -180,7 +181,7 @@ class TextRenderer(Renderer):
         return f"{place_text}{label}{self._number_text(diagnostic)}: {message}{self.suffix}"
 
     def _message_text(self, diagnostic: Diagnostic) -> str:
-        """Return the message; the place is not repeated if the line begins with it."""
+        """Return the message, without the place in the input if the line begins with that."""
         has_place_in_front = diagnostic.type == TOP_LEVEL and diagnostic.source is None
         template = diagnostic.short_template if has_place_in_front else diagnostic.template
         if self.colored:
