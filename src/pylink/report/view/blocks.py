@@ -82,9 +82,9 @@ class Plot:
 class Block:
     """A table or chart to show: a title, and rows, or bars in place of the rows.
 
-    Rows are in `columns` beside each other, with `by_column` filled from top to bottom. `axes` are
-    the titles of the bars' names and of their values. `plot`, if not None, is the chart to draw
-    where drawings are possible.
+    Rows fill a table of `columns` columns line by line, or with `by_column` column by column.
+    `axes` are the titles of the bars' names and of their values. `plot`, if not None, is the
+    chart to draw where drawings are possible.
     """
 
     title: str

@@ -18,10 +18,10 @@ PARTS, FUNCTIONS = "elf__bytes_by_part.sum", "elf__bytes_by_function.sum"
 
 # Limit of the parts of a node that are shown; the smaller ones are combined.
 MAX_PARTS = 10
-# Depth of symbols below the output: kind, input, symbol.
+# Index of the symbol in a path: kind, input, symbol.
 SYMBOL_DEPTH = 2
-# Names of parts that stand for several smaller ones in the metric ORIGINS. Names in FUNCTIONS that
-# are not those of functions.
+# OTHERS are parts in the metric ORIGINS that stand for several smaller ones. UNNAMED are names in
+# the metric FUNCTIONS that are not names of functions.
 OTHERS = ("other files", "other symbols")
 UNNAMED = (OTHER_FUNCTIONS, SHARED)
 

@@ -23,8 +23,8 @@ from pylink.terminal.numbers import share_text
 # Default numbers of bins of a histogram and of lines of source.
 BINS, LINES = 10, 5
 
-# A roof, which is a limit of work by intensity, bends at its ridge. It is drawn from LEFT_OF_RIDGE
-# to RIGHT_OF_RIDGE, which are multiples of the intensity there.
+# A roof, the limit of work for each intensity (work divided by traffic), bends at its ridge. It is
+# drawn from LEFT_OF_RIDGE to RIGHT_OF_RIDGE times the intensity of the ridge.
 LEFT_OF_RIDGE, RIGHT_OF_RIDGE = 0.01, 100.0
 
 

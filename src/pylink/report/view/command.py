@@ -22,7 +22,8 @@ from pylink.terminal.running import run
 # Limit of the printed rows of changes without --all, so that they fit on a screen.
 SCREEN_ROWS = 20
 
-# Limit of plots on a page for each growth report, as in `figures`, which needs matplotlib.
+# Limit of plots on a page for each report of --profile-aprof, as in `figures`. That module is not
+# imported here, since it needs matplotlib.
 MAX_CURVES = 12
 
 

@@ -38,7 +38,7 @@ REPEATED = frozenset(
     }
 )
 
-# Changes of more than ten times the value are shown as a factor, others in percent.
+# Changes of ten times the first value or more are shown as a factor, others in percent.
 MOST_CHANGE = 10
 
 # The usual relative difference of two links of the same inputs on one machine.
@@ -119,7 +119,7 @@ def notable_changes(changes: list[Change], least: float = LEAST_CHANGE) -> list[
     """Return the numbers that changed by the share `least` or more.
 
     Changes of the whole link come first, then those of each action, the largest of an action first.
-    Settings and sizes of the device are omitted, since they are not results.
+    Settings of device and launch and derived metrics are omitted, since they are not measured.
     """
     selected = []
     for change in changes:

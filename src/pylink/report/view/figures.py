@@ -39,7 +39,7 @@ def plot(
     """Return the bytes of one picture, in the format `suffix`, such as "png".
 
     It shows the phases of several reports side by side, the timeline of a single report, or without
-    reports, curves of the first growth report that has any. `reports` and `growth` contain names.
+    reports, curves of the first growth report that has any. The reports are pairs (name, report).
     """
     if len(reports) > 1:
         return plots.image(_draw_phase_bars(reports), suffix)

@@ -35,7 +35,7 @@ def page(
 ) -> str:
     """Return the HTML page: the last report, the changes since the first, and the plots of all.
 
-    `reports` and `growth` contain the names of files; `growth` are reports of --profile-aprof.
+    `reports` and `growth`, those of --profile-aprof, are pairs (name of the file, report).
     Without matplotlib a note replaces the plots. `progress` advances at each plot of `growth`.
     """
     try:

@@ -24,7 +24,7 @@ MARKS: dict[int, str] = {
     MessageType.OPTIMIZATION: "OPT",
 }
 
-# The label of the estimate beside a message.
+# The label of SPEEDUP_METRIC, which is shown beside a message with an estimate.
 ESTIMATE = "Estimated speedup"
 
 # Nanoseconds that an action took.

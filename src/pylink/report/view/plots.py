@@ -23,7 +23,7 @@ from pylink.report.view.blocks import Plot
 from pylink.report.view.numbers import format_value
 from pylink.report.view.timeline import Stretch
 
-# Colors of bars and lines, and the colors of the lines of one chart, in order.
+# Colors of bars and lines. SERIES are the colors of the lines of one chart, in order.
 BLUE, PALE, ORANGE, GREY = "#2f6fb2", "#8fb8e0", "#d9822b", "#8a8f98"
 SERIES = (BLUE, ORANGE, "#3f9b6b", "#a05fb4", "#c2554d")
 
@@ -37,7 +37,7 @@ INK = "#010203"
 # Number of curves in a row of one picture.
 IN_A_ROW = 3
 
-# Limit of bars in a picture of several reports up to which each bar has its value as text.
+# With more bars in a picture of several reports, their values are not shown as text.
 MAX_VALUES = 24
 
 # Axes are logarithmic if sizes span more than this factor.

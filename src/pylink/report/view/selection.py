@@ -12,7 +12,7 @@ from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.sections.patterns import REGEX, matching_names
 
-# Metrics that tools need to show an action, and the metrics of its time.
+# Metrics that are always kept: those that tools need to show an action, its time and its target.
 NEEDED_BY_TOOLS = (
     f"{REGEX}(device__attribute|launch)_.*",
     TIME,

@@ -142,6 +142,7 @@ def _mark_removable(sizes: Sizes, root: Node, *, has_archive_level: bool) -> Non
     """Set `removable` in all nodes, from the entries that rules of class A and B would remove.
 
     An entry, which is a leaf of `sizes`, counts once, even if several rules would remove it.
+    Entries for which experiments measured `savings` do not count.
     """
     leaves: dict[int, Leaf] = {}
     for line in reductions(sizes):
