@@ -28,7 +28,7 @@ def prepare(
     The files are those in `directories`, and in or below `recursive` (default: the stock files and
     the user's own). `sections` and `sets` name the sections to add (default: the default set), and
     `rules` the rules to apply (default: all). ReportError for a directory, section, set or rule
-    that does not exist, and for a required metric that is missing. Problems are texts.
+    that does not exist, and for a required metric that is missing. Problems are warnings as text.
     """
     path = search_path(directories, recursive)
     loaded = load(path)

@@ -108,7 +108,7 @@ def pack_values(kind: Kind, values: Sequence[Value]) -> memoryview:
 
 
 def arrow_column(name: str, kind: Kind, values: Sequence[Value]) -> ArrowColumn:
-    """Return a column as `export_stream` takes it."""
+    """Return a column as the tuple that `export_stream` of `_native/arrow.pyi` takes."""
     label, valid_bits, null_count = name.encode(), None, 0
     if kind.nullable:
         valid_bits = pack_bits([value is not None for value in values])
@@ -138,8 +138,9 @@ def pack_bits(flags: Sequence[Value]) -> bytes:
 def encode_texts(texts: Sequence[str]) -> tuple[bytes, bytes, bytes]:
     """Encode texts as a dictionary, i.e. each distinct text once, in order of first use.
 
-    Return the number of each text in the dictionary (int32), the offsets of the dictionary's texts
-    in their bytes, and an end offset (int32), and these bytes.
+    Return three buffers: the number of each text in the dictionary (int32); the offset of each text
+    of the dictionary, and the end of the last (int32); and the bytes of these texts, one after the
+    other.
     """
     numbers: dict[str, int] = {}
     codes = array("i", [numbers.setdefault(text, len(numbers)) for text in texts])

@@ -123,7 +123,7 @@ class Table(Generic[RowT]):
     def __array_interface__(self) -> dict[str, object]:
         """A structured array with a field for each column, as numpy asks for it.
 
-        With `__array__`, pandas would take a table for a single column of such records.
+        If `__array__` did this, pandas would take a table for a single column of records.
         """
         import numpy
 

@@ -58,9 +58,7 @@ class IContext(IBaseContext):
     @overload
     def __getitem__(self, key: slice) -> tuple[IRange, ...]: ...
     def __getitem__(self, key: int | slice) -> IRange | tuple[IRange, ...]:
-        """Return a range by its index, negative ones from the end, or a tuple of them by a
-        slice.
-        """
+        """Return the range at an index (negative: from the end), for a slice a tuple of ranges."""
         _check_index(key, "IContext", len(self._ranges))
         return self._ranges[key]
 
@@ -100,9 +98,7 @@ class IRange:
     @overload
     def __getitem__(self, key: slice) -> tuple[IAction, ...]: ...
     def __getitem__(self, key: int | slice) -> IAction | tuple[IAction, ...]:
-        """Return an action by its index, negative ones from the end, or a tuple of them by a
-        slice.
-        """
+        """Return the action at an index (negative: from the end), for a slice a tuple of them."""
         actions = self._context.report.actions
         _check_index(key, "IRange", len(actions))
         if isinstance(key, slice):
@@ -118,8 +114,7 @@ class IRange:
         return self[idx] if 0 <= idx < self.num_actions() else None
 
     def actions_by_nvtx(self, includes: Iterable[str], excludes: Iterable[str]) -> tuple[int, ...]:
-        """Return the indices of the actions that one of `includes` and none of `excludes` matches,
-        ascending.
+        """Return the ascending indices of actions that match one of `includes`, none of `excludes`.
 
         Both are filters as for `--nvtx-include` and `--nvtx-exclude`, such as
         `pylink@link/merge/`, `[Bottom/*/Top]` or `regex:task.*`; see `nvtxfilter`. Raises

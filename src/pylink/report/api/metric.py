@@ -188,9 +188,9 @@ class IMetric:
 class IMutableMetric(IMetric):
     """A metric that can be changed.
 
-    Each setter takes (kind, value), or (instance, kind, value). `instance` is an index; that after
-    the last adds an instance. Kind ANY stands for UINT64, DOUBLE or STRING, by the setter. Setters
-    return whether the value was set.
+    Each setter takes (kind, value), or (instance, kind, value). `instance` is an index; one that
+    equals the number of instances adds an instance. Kind ANY stands for UINT64, DOUBLE or STRING,
+    by the setter. Setters return whether the value was set.
     """
 
     def set_uint64(self, *args: int) -> bool:

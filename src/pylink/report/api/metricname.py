@@ -73,7 +73,7 @@ class MetricName:
 _ROLLUPS = {rollup.name.lower(): rollup for rollup in Rollup}
 _SUBTYPES = {subtype.name.lower(): subtype for subtype in Subtype}
 _RATIOS = {"ratio": Subtype.RATIO, "pct": Subtype.PCT, "max_rate": Subtype.MAX_RATE}
-# Metrics of type OTHER, whatever stands after the dot.
+# Metrics whose names begin like this have type OTHER, whatever stands after the dot.
 _PREFIXES_OF_OTHER = (*PATTERNS, "device__", "launch__", "derived__", "profiler__")
 _THROUGHPUT = re.compile(r"_throughput(_|$)")
 
@@ -94,7 +94,7 @@ _UNITS_BY_NAME = tuple(
     )
 )
 
-# Words of a quantity and their units; the first match counts.
+# Words of a quantity and their units. The first row whose word is in the quantity counts.
 _UNITS_BY_WORD = (
     ("bytes", "byte"), ("byte", "byte"), ("sectors", "sector"), ("sector", "sector"),
     ("requests", "request"), ("wavefronts", ""), ("conflicts", ""), ("duration", "nsecond"),

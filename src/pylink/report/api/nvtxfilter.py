@@ -11,9 +11,9 @@ a list of start/end ranges, separated by commas, which must all be open. After `
 and each name are regular expressions that are searched for in names.
 
 Results are those of Nsight Compute 2022.3. A pattern that begins with a wildcard, or has one before
-`]`, matches nothing. If a name is in the stack twice, the range nearer to the top counts; of
-consecutive wildcards, the last. Two things differ from 2022.3: `[A]` is the stack with A only, and
-filters without a name or with an invalid expression are errors.
+`]`, matches nothing. If a name is in the stack twice, the range nearer to the top counts. Of
+consecutive wildcards only the last counts. Two things differ from 2022.3: `[A]` is the stack with A
+only, and filters without a name or with an invalid expression are errors.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _pattern(ranges: str, test: Callable[[str], Test], text: str) -> _Pattern:
 
     `test` returns the function that tests names for a name of the pattern.
     """
-    # In an expression, only the last character is surely a bracket of the pattern.
+    # In an expression, `]` may end a character class: only one at the very end is of the pattern.
     is_expression = text.startswith("regex:")
     bottom, end = ranges.startswith("["), (LAST if is_expression else TOP).search(ranges)
     top = end is not None

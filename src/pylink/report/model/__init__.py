@@ -1,7 +1,7 @@
 """A report in memory: plain dataclasses that programs can build, read and change.
 
 A `Report` has a `Session` (who, where, with which settings), a `Process` and `actions`. An `Action`
-is one piece of work: of a link, a phase or a comparison of two sections; with `Scope.RANGE`, a span
+is one piece of work: of a link, a phase or a comparison of two inputs; with `Scope.RANGE`, a span
 such as the whole link. It holds
 
 * `metrics`, {name: `Metric`}; `Metric.value` is a plain int, float or str, and `Metric.instances`

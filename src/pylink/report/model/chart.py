@@ -177,7 +177,7 @@ class CyclesPerSecond(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RooflineValue(Message):
-    """A number: a constant, a metric or a value per second; the two others are None."""
+    """A number: one of a constant, a metric and a value per second; the other two are None."""
 
     constant: float | None = None
     metric: SectionMetric | None = None
@@ -186,7 +186,7 @@ class RooflineValue(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RooflineOptions(Message):
-    """The style of a line, point or wall."""
+    """The style of a line, point or wall (vertical line) of a roofline chart."""
 
     label: str | None = None
     color: Color | None = None
@@ -196,7 +196,7 @@ class RooflineOptions(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Roofline(Message):
-    """A line of the chart, which shows the limits by the peak of work and by that of traffic."""
+    """A line of a roofline chart: the lower of peak work, and peak traffic times intensity."""
 
     peak_work: RooflineValue = field(default_factory=RooflineValue)
     peak_traffic: RooflineValue = field(default_factory=RooflineValue)
@@ -205,7 +205,7 @@ class Roofline(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AchievedValue(Message):
-    """A point of the chart: the work and the traffic that an action achieved."""
+    """A point of a roofline chart: the work and the traffic that an action achieved."""
 
     achieved_work: RooflineValue = field(default_factory=RooflineValue)
     achieved_traffic: RooflineValue = field(default_factory=RooflineValue)
@@ -222,14 +222,14 @@ class Wall(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RooflineChartOptions(Message):
-    """The style of the whole chart."""
+    """The style of a whole roofline chart."""
 
     aspect_ratio: str | None = None
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class RooflineChart(Message):
-    """A chart of work against intensity, which is work divided by traffic, with their limits."""
+    """A chart of work against intensity (work divided by traffic), with the limits of the work."""
 
     label: str | None = None
     axis_intensity: RooflineAxis | None = None

@@ -20,7 +20,7 @@ from pylink.report.model import (
 from pylink.report.sections.text import parse_chart
 from pylink.terminal.tables import align_columns
 
-# The metric that stores the estimate of a message.
+# The focus metric that stores the estimated speedup of a message.
 SPEEDUP_METRIC = "link__estimated_speedup.pct"
 # The title of a message about a rule that failed.
 NOT_APPLIED = "Rule not applied"
@@ -200,7 +200,7 @@ class IFrontend:
 
 
 class IMessageVault:
-    """Stores text that rules exchange, in the interface of Nsight Compute."""
+    """Stores text that rules exchange; methods have the names of Nsight Compute's interface."""
 
     def __init__(self) -> None:
         self._values: dict[str, dict[str, str]] = {}

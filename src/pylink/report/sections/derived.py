@@ -71,9 +71,10 @@ def combine(name: str, left: Metric, sign: str, right: Metric, warn: Warn) -> Me
     2. no ids on either side: element by element; further elements of the left are unchanged,
        further ones of the right are omitted;
     3. ids on both sides: all ids of both; a value with an id of only one side is unchanged;
-    4. ids only on the left: every element is combined with the right metric's own value;
+    4. ids only on the left: every element is combined with the right metric's own value, or
+       unchanged if that is None;
     5. ids only on the right: no instances; the left metric's own value is combined with one element
-       of the right after the other.
+       of the right after the other, such as `left - a - b`.
 
     A metric counts as one with ids if all of its instances have one.
 

@@ -16,7 +16,8 @@ from pylink.report.errors import ReportError
 # Stock files of the package.
 STOCK_DIRECTORY = Path(__file__).parents[1] / "stock"
 
-# Environment variables: the user's directory; and a switch: if set, stock files are not copied.
+# Environment variables: the first names the user's directory; with the second set, stock files are
+# not copied.
 DIRECTORY_VARIABLE = "PYLINK_SECTIONS"
 NO_DEPLOYMENT = "PYLINK_DISABLE_SECTION_DEPLOYMENT"
 
@@ -125,7 +126,7 @@ def _check_directory(name: str) -> Path:
 
 
 def files_in(path: Iterable[Path], suffix: str) -> list[Path]:
-    """Return the files with a suffix, in upper or lower case, by directory and name."""
+    """Return files with a suffix, in any case, by directory and name; hidden ones are omitted."""
     paths: list[Path] = []
     for directory in path:
         for file in sorted(directory.iterdir()):

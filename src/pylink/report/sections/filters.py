@@ -73,7 +73,7 @@ def matches(inner: Filter | None, outer: Filter | None, target: Target) -> bool:
 
 
 def choose_metric(metric: SectionMetric, section: Section, target: Target) -> ChosenMetric | None:
-    """Return the metric to show for `metric` on the target; None if it has none there.
+    """Return the metric to show for `metric` on the target; None if none is to be shown there.
 
     The first option whose filter matches replaces the metric, even if the metric's own filter does
     not match; an option without a filter only needs that of the section to match. An option without
@@ -136,7 +136,7 @@ def _is_between(low: int | None, arch: int, high: int | None) -> bool:
 
 
 def _scope_matches(filter_: Filter | None, scope: CollectionScope) -> bool:
-    """Return whether a filter names a scope, or is None."""
+    """Return whether a filter names this scope; True without a filter."""
     if filter_ is None or filter_.collection_filter is None:
         return True
     return scope in filter_.collection_filter.collection_scopes

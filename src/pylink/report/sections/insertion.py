@@ -211,8 +211,8 @@ def _matches_some_metric(action: Action, candidate: _SectionForTarget, pattern: 
 def _matching_metrics(action: Action, section: Section, pattern: str) -> list[str]:
     """Return the names of an action's metrics that match a pattern, sorted.
 
-    Empty for `breakdown:`, since only the program that measured it knows the parts. re.error for an
-    expression that takes too long.
+    Empty for `breakdown:`, since only the program that measured a metric knows its parts. re.error
+    for an expression that takes too long.
     """
     if pattern.startswith(REGEX):
         names = matching_names(pattern, action.metrics)

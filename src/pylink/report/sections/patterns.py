@@ -19,15 +19,15 @@ TIME_LIMIT = 5.0
 TOO_SLOW = f"it takes longer than {TIME_LIMIT:g} s to match"
 # Expressions that took longer: they are not tried again for other sections and actions.
 _slow_expressions: set[str] = set()
-# An expression with at most _MAX_REPETITIONS, none of a group, takes quadratic time: at most a
-# second for a name of _MAX_NAME_LENGTH.
+# An expression with at most _MAX_REPETITIONS, none of a group, takes quadratic time: about a
+# million steps for a name of _MAX_NAME_LENGTH.
 _MAX_REPETITIONS = 2
 _MAX_NAME_LENGTH = 1000
 _REPETITIONS = re.compile(r"[*+?{]")
 # Repeated groups, lookarounds and references, which are not obviously fast.
 _NOT_PLAIN = re.compile(r"\)[*+?{]|\(\?|\\[0-9]")
 
-# The program of that process; its last two arguments are the names of an input and an output file.
+# The program of the process that matches other expressions; its arguments are `INPUT -o OUTPUT`.
 _CHILD_PROGRAM = """\
 import json, re, sys
 source, _, result = sys.argv[1:]

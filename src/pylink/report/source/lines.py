@@ -40,7 +40,7 @@ class SourceMap:
 
     @property
     def has_code(self) -> bool:
-        """Whether the report contains a readable cubin, so that `is_code` can tell addresses."""
+        """Whether the report contains a readable cubin; without one, `is_code` is always False."""
         return bool(self._code)
 
     def is_code(self, address: int) -> bool:
