@@ -94,7 +94,10 @@ def _related(note: Diagnostic) -> Json:
 
 
 def _physical_location(diagnostic: Diagnostic) -> dict[str, Json]:
-    """Return the location in source text, else the file; empty if a record has neither."""
+    """Return the location in a source file, else the input; empty if a record has neither.
+
+    A source with `text`, a line of PTX in the input, is not in a source file.
+    """
     source = diagnostic.source
     if source is not None and source.text is None:
         region: dict[str, Json] = {"startLine": max(1, source.line)}

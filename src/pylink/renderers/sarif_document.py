@@ -205,7 +205,7 @@ def _related(diagnostic: Diagnostic) -> dict[str, Json]:
 
 
 def _location(diagnostic: Diagnostic) -> dict[str, Json]:
-    """Return the location in source text, else in a cubin, with the section and the symbol."""
+    """Return the location in a source file, else in a cubin, with the section and the symbol."""
     location: dict[str, Json] = {}
     source = diagnostic.source
     if source is not None and source.text is None:

@@ -231,6 +231,7 @@ class IMutableMetric(IMetric):
         return True
 
     def _set_instance(self, index: int, value: Scalar, kind: ValueKind) -> bool:
+        """Set the value of an instance, or add one after the last; False for any other index."""
         rows = self._metric.instances
         if not 0 <= index <= len(rows):
             return False
@@ -249,9 +250,11 @@ class _MutableIds(IMutableMetric):
         self._owner = owner
 
     def _set_value(self, value: Scalar, kind: ValueKind) -> bool:
+        """Return False: only instances have ids."""
         return False
 
     def _set_instance(self, index: int, value: Scalar, kind: ValueKind) -> bool:
+        """Set the id of an instance; return False if the instance does not exist."""
         rows = self._owner.instances
         if not 0 <= index < len(rows):
             return False

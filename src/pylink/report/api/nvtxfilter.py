@@ -87,6 +87,7 @@ def _parse(text: str) -> _Filter:
     domain, separator, ranges = text.removeprefix("regex:").partition("@")
 
     def test(name: str) -> Test:
+        """Return a test for this name; after `regex:`, it searches for this expression."""
         if not is_expression:
             return name.__eq__
         try:

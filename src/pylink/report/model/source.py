@@ -41,11 +41,11 @@ class RelocationData(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Source(Message):
-    """Code; one in `Action.source` usually only has the `reference` and `sass_level` of another.
+    """The code of actions. In `Action.source` usually only `reference` and `sass_level` are set.
 
-    That other one is the entry of `Report.sources` with the same `reference`. `intermediate` is
-    PTX, and `binary` a cubin; values of function symbols in it are load addresses, which are not 0.
-    `sm_revision` is major << 16 | minor.
+    The code itself is then in the entry of `Report.sources` with the same `reference`.
+    `intermediate` is PTX, and `binary` a cubin, in which the values of function symbols are load
+    addresses, which are not 0. `sm_revision` is major << 16 | minor.
     """
 
     reference: int | None = None

@@ -64,8 +64,8 @@ def _arch_of(action: Action) -> int:
 def matches(inner: Filter | None, outer: Filter | None, target: Target) -> bool:
     """Return whether the filter of a metric or item, and that of its section, accept the target.
 
-    A criterion that both filters set (architecture or scope) is that of `inner`; `outer` is the
-    filter of the section.
+    `inner` is the filter of the metric or item, `outer` that of the section. If both set the
+    architecture, only that of `inner` counts; likewise the scopes.
     """
     return _arch_matches(_first_with(_has_arch, inner, outer), target.arch) and _scope_matches(
         _first_with(_has_scopes, inner, outer), target.scope

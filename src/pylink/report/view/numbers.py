@@ -70,7 +70,7 @@ def base_text(value: Scalar | None) -> str:
 
 
 def spread_of(values: Sequence[float], shown_count: int, unit: str) -> str:
-    """Return a sentence about the numbers that a list of the largest ones omits, and on all.
+    """Return a sentence with the sum of the numbers that a list omits, and with quantiles of all.
 
     `values` are all numbers, largest first; the first `shown_count` are in the list.
     """
@@ -79,6 +79,7 @@ def spread_of(values: Sequence[float], shown_count: int, unit: str) -> str:
     note = f"{len(omitted):,} more with {format_value(sum(omitted), unit)} together{share}; of all "
 
     def quantile(part: float) -> str:
+        """Return the value that the share `part` of all numbers does not exceed, as text."""
         return format_value(values[min(int((1 - part) * len(values)), len(values) - 1)], unit)
 
     return (

@@ -38,9 +38,9 @@ def put_whole_link_first(pages: Sequence[ActionPage]) -> list[ActionPage]:
 
 
 def longest_of_each_name(pages: Sequence[ActionPage]) -> list[ActionPage]:
-    """Return the pages without those of actions that take least time among those of their name.
+    """Return the pages of the `MAX_OF_NAME` longest actions of each name, in the same order.
 
-    The `MAX_OF_NAME` longest of each name remain, and all actions without a time.
+    All actions without a time remain, too.
     """
     by_name: dict[str, list[ActionPage]] = defaultdict(list)
     for page in pages:
@@ -143,7 +143,7 @@ def phase_name(action: Action) -> str:
 
 
 def title_of(page: ActionPage) -> str:
-    """Return the title of an action: the name, and except for a phase what it worked on."""
+    """Return the title of an action: the name, and unless it is a phase, what it worked on."""
     is_phase = page.action.number(PROCESSOR) is not None and page.action.scope is not Scope.RANGE
     return phase_name(page.action) if is_phase else page.name
 

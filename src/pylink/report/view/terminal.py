@@ -24,7 +24,7 @@ from pylink.terminal.numbers import share_text
 
 BAR_WIDTH = 32
 NAME_WIDTH = 44
-_MAX_FUNCTIONS = 5  # number of the largest functions that the first screen lists
+_MAX_FUNCTIONS = 5  # number of the largest functions that are listed without --all
 MAX_INPUTS_OF_KIND = 3  # number of the largest inputs to list for each kind of section
 CELL_WIDTH = 52  # characters of a label and its value in a table
 MESSAGE_INDENT = 9  # blanks in front of the lines of a message after its first
