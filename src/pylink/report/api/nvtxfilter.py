@@ -11,9 +11,9 @@ a list of start/end ranges, separated by commas, which must all be open. After `
 and each name are regular expressions that are searched for in names.
 
 Results are those of Nsight Compute 2022.3. A pattern that begins with a wildcard, or has one before
-`]`, matches nothing. If a name is in the stack twice, the range nearer to the top counts. Of
-consecutive wildcards only the last counts. Two things differ from 2022.3: `[A]` is the stack with A
-only, and filters without a name or with an invalid expression are errors.
+`]`, matches nothing. If a name is in the stack twice, the range nearer to the top counts. Only the
+last of consecutive wildcards counts. Two things differ from 2022.3: `[A]` is the stack with A only,
+and filters without a name or with an invalid expression are errors.
 """
 
 from __future__ import annotations
