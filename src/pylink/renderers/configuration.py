@@ -79,7 +79,7 @@ def configure_sink(
     default. But the default format is `terminal_form` on a terminal, and `notes` is used if --notes
     is not given. Source files are looked for beside the files `inputs`. The renderer of the format
     replaces the sink's renderers and writes to `stream` (None: standard error). `tool` is the first
-    word of nvlink's lines. An unknown diagnostic in an option is fatal, in the new format.
+    word of lines in nvlink's format. An unknown diagnostic in an option is a fatal error.
     """
     form = str(values.get("diagnostics_format") or values.get("output_mode") or "")
     if not form:
