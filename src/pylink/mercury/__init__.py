@@ -7,11 +7,12 @@ one object's sections can replace another's; `fold` does so for a build.
 
 The rule
 --------
-Three stages, in this order; the first that fails gives the code of the result: 17, 19 or 18. Code 0
-means that the candidate's sections are accepted as copies of the reference's.
+An object has three vectors (lists): primary data, section headers, relocation targets. A stage
+compares each, in this order; the first that fails gives the code of the result: 17, 19 or 18. Code
+0 means that the candidate's sections are accepted as copies of the reference's.
 
-1. Primary data: each payload of the candidate equals the start of the reference's at the same
-   position. Else 17.
+1. Primary data: each payload (contents of a section) of the candidate equals the start of the
+   reference's at the same position. Else 17.
 2. Section headers: equal numbers, and for each of the candidate's some header of the reference with
    the same name (without `.nv.merc`), +0 qword (sh_size), +8 qword (sh_link and sh_info) and
    alignment. Else 19.
@@ -25,12 +26,12 @@ Why a fold is safe
 ------------------
 The rule alone proves less than a fold needs. Equal entries of a relocation section have equal
 symbol *numbers*, and numbers are private to a file. Stage 1 does not check bytes that only the
-reference has. Stages 2 and 3 let two rows share one twin. So if both objects have symbol tables and
-`identity` is "symbols", an accepted candidate C of a reference R must also pass these checks. A
-failure rejects it with the code of the vector concerned.
+reference has. Stages 2 and 3 may match two entries with one of the reference. So if both objects
+have symbol tables and `identity` is "symbols", an accepted candidate C of a reference R must also
+pass these checks. A failure rejects it with the code of the vector concerned.
 
-* Twins (a row of C and the equal row of R) are at the same position in both vectors, so stages 2
-  and 3 are one-to-one. The +0 qword is the size, and types, flags and sizes in the file are equal,
+* Twins (an entry of C and the equal one of R) are at the same position in both vectors, so stages
+  2 and 3 are one-to-one. The +0 qword is the size, and types, flags and sizes in the file are equal,
   too, so stage 1 compared whole sections: every section of C equals its twin bytewise, and every
   relocation section of C equals its twin bytewise and applies to the twin of its section.
 * Every symbol number in a relocation of C is the same symbol in R and C after resolution. Both are

@@ -1,7 +1,7 @@
-"""The Mercury sections of a cubin: which of them enter which vector, and their symbol table.
+"""The Mercury sections of a cubin: which of them are compared, and their symbol table.
 
-nvlink compares only sections with the names below; all others are in no vector. In cubins of
-sm_100 to sm_120, compilers name the code container `.nv.capmerc.text.F` and write one
+nvlink compares only sections with the names below. `objects.py` puts them into vectors. In cubins
+of sm_100 to sm_120, compilers name the code container `.nv.capmerc.text.F` and write one
 `.nv.merc.nv_debug_ptx_txt.HASH` per file.
 """
 

@@ -54,7 +54,7 @@ class Decision:
 
     @property
     def section(self) -> str | None:
-        """The section or relocation target for which it is rejected; None without a single one."""
+        """The section or relocation target that rejects the file; None if no single one does."""
         return None if self.stronger is not None or self.verdict is None else self.verdict.entry
 
     @property
@@ -68,9 +68,9 @@ class Decision:
 class Folding:
     """The comparisons of a link's files, and the decisions.
 
-    `items` are the vectors of the files with Mercury sections, `decisions` has a row for each, and
-    `result` has their comparisons. `refused` has the number of each file whose sections cannot be
-    read, and the reason.
+    `items` are the vectors of the files with Mercury sections, `decisions` has one decision for
+    each of them, and `result` has their comparisons. `refused` has the number of each file whose
+    sections cannot be read, and the reason.
     """
 
     __slots__ = ("decisions", "items", "refused", "result")

@@ -123,7 +123,8 @@ def _fold_by_index(
     An object that is kept is also compared with the last one that was kept, for its verdict.
     """
     index = FoldIndex(items, tally)
-    # If all objects have symbols, an object that uses private ones neither accepts nor folds.
+    # If all objects have symbols, an object with symbols private to its file neither accepts
+    # nor folds.
     skips_private = symbols and all(item.has_symbols for item in items)
     last: int | None = None
     for row, item in enumerate(items):

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from pylink.mercury.objects import MercuryObject
     from pylink.mercury.stages import Tally, Verdict
 
-    # The section by which a node branches: (1, row of the primary vector) or (3, key of a target).
+    # The section by which a node branches, after the stage that compares it: (1, row of the
+    # primary vector) or (3, key of a target).
     BranchingPoint = tuple[int, int]
 
 

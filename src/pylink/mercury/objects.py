@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     Payload = bytes | memoryview
     Name = bytes | str
 
-# Bits of the lookup keys; a test reduces them to make keys collide.
+# Bits of the keys of headers and targets, which are hashes; a test reduces them, so that keys
+# collide.
 KEY_MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 
@@ -118,7 +119,7 @@ class MercuryObject:
     def from_sections(
         cls, sections: list[Section], contents: memoryview, name: str
     ) -> MercuryObject:
-        """Make the vectors of a file's sections, in order; their offsets count from `contents`.
+        """Make the vectors of a file's sections, in order; their offsets are those in `contents`.
 
         The vectors are empty without Mercury sections. Raises MalformedCubin.
         """

@@ -61,7 +61,7 @@ class Verdict:
 
     @property
     def index(self) -> int | None:
-        """The failing row of the candidate's vector for this stage; None without a single one."""
+        """The failing row of the candidate's vector for this stage; None if no single row fails."""
         result = self._result
         return None if result.why == FoldOutcome.ACCEPTED or result.index < 0 else result.index
 
@@ -150,7 +150,7 @@ class Tally:
     """The work of many comparisons, summed on demand.
 
     `compared` has a verdict for each comparison. If native code compares a candidate with several
-    objects, it adds one verdict, with the work of all.
+    objects in one call, they have one verdict together, with the work of all.
     """
 
     __slots__ = ("compared", "digest_bytes", "digests", "pairs", "results")
@@ -163,7 +163,7 @@ class Tally:
         self.digest_bytes = 0
 
     def count_digests(self, sections: int, size: int) -> None:
-        """Count digests of sections with `size` bytes in total."""
+        """Count the digests of `sections` sections, which have `size` bytes in total."""
         self.digests += sections
         self.digest_bytes += size
 
