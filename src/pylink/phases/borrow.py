@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 class LendableModules:
     """Modules that could be borrowed: `loaded` has their cubins.
 
-    By cubin: `ids` has its module id, `libraries` the library that lends it, and `places` the
-    numbers of its source and container in `contents`, the device code of the libraries.
+    Three lists have an item for each cubin: `ids` its module id, `libraries` the library that lends
+    it, `places` the numbers of its source and container in `contents`. `contents` is the device
+    code of all libraries.
     """
 
     __slots__ = ("contents", "ids", "libraries", "loaded", "places")
@@ -65,7 +66,7 @@ class LendableModules:
 
 
 def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) -> Loaded:
-    """Return the link with the modules that it lacks and libraries have.
+    """Return `loaded` with modules of libraries that define names which it lacks.
 
     `loaded` itself if no module of a library helps.
     """
@@ -209,7 +210,7 @@ def _read_library(loaded: Loaded, library: Library, sink: Sink) -> bytes:
 def find_needed(candidates: Candidates, lendable: LendableModules, sink: Sink) -> list[int]:
     """Return the numbers of the lendable modules that the link needs.
 
-    They are those that it would take from an archive at its end.
+    These are the modules that it would take if they were members of an archive after all inputs.
     """
     count, first_source = len(lendable.ids), len(candidates.opened.sources) + 1
     combined = combine(candidates, lendable, range(count), len(candidates.loaded.names), sink)
@@ -220,10 +221,10 @@ def find_needed(candidates: Candidates, lendable: LendableModules, sink: Sink) -
 def insert_modules(
     candidates: Candidates, lendable: LendableModules, needed: Sequence[int], sink: Sink
 ) -> Loaded:
-    """Return the link with the modules `needed` inserted, after it has chosen its cubins again.
+    """Return the link with the modules `needed` inserted.
 
-    The modules come in front of the device runtime, so that this is not linked for symbols which
-    they define.
+    With them it chooses again which members of archives it takes. The modules come in front of the
+    device runtime, so that this is not linked for symbols which they define.
     """
     names = candidates.loaded.names
     position = min(find_system(candidates.loaded.job, names), default=len(names))

@@ -23,7 +23,8 @@ _NUMBERED = re.compile(r"\$\d+$")
 def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[list[Diagnostic], int]:
     """Return notes on a clash of two symbol rows, and the symbol row of the earlier declaration.
 
-    `kind` is the kind of the diagnostic, `first` the row that the reader met first.
+    `kind` is the kind of the diagnostic, such as "size-mismatch". `first` is the symbol row that
+    was read first.
     """
     objects = merged.objects
     if kind == "prototype-mismatch":
@@ -99,8 +100,8 @@ def _describe_space(objects: Objects, row: int) -> str:
 def _note_prototypes(merged: Merged, symbol: int, first: int) -> tuple[list[Diagnostic], int]:
     """Return notes on different prototypes, and the row of the earlier one.
 
-    No notes, and `first`, if the files do not show both. nvlink's message only names the file with
-    the definition, maybe twice.
+    No notes, and `first`, if one of the prototypes cannot be found in the files. nvlink's message
+    only names the file with the definition, maybe twice.
     """
     from pylink.locate.prototypes import earlier_prototype, prototype_of
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pylink.inputs.loaded import Loaded
     from pylink.rows import FaultRow
 
-# By reason: the kind of diagnostic, and the argument of its message that is the value, or "".
+# By reason: the kind of diagnostic, and the argument of its message that gets the fault's `value`
+# ("" if the message does not show it).
 KINDS = {
     ReadFault.TOO_SHORT: ("cannot-open-input", ""),
     ReadFault.NOT_ELF: ("not-elf", ""),
@@ -44,7 +45,7 @@ KINDS = {
     ReadFault.SECTION_TYPE: ("unknown-section", "value"),
     ReadFault.OSABI: ("wrong-abi", ""),
 }
-# Kind of diagnostic for other reasons, and the text of its argument `reason`.
+# By reason, for those not in KINDS: the kind of diagnostic, and the text of its argument `reason`.
 # fmt: off
 TEXTS = {
     ReadFault.TOO_LARGE: ("malformed",
@@ -99,8 +100,8 @@ def report_fault(
 ) -> None:
     """Report a fault that the reader found.
 
-    `fault` has the numbers of the file, of the section in it (-1 for none), and of a row or byte in
-    the section (-1 for none), which it calls `index`.
+    `fault.section` is the number of the section in the file, and `fault.index` that of a row or
+    byte in the section; each may be -1, for none.
     """
     job, names, arena, extents = loaded.job, loaded.names, loaded.arena, loaded.extents
     file, section, index, reason = fault.file, fault.section, fault.index, fault.reason

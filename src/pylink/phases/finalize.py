@@ -48,7 +48,10 @@ def finalize(sink: Sink, image: Image) -> Final:
 
 
 def _identity(objects: Objects) -> tuple[bytes, int, int]:
-    """Return the OS ABI with its version, e_version and e_flags, as the release writes them."""
+    """Return three fields of the ELF header as the release writes them.
+
+    They are the OS ABI and its version (two bytes), e_version, and e_flags.
+    """
     target, release = objects.job.target, objects.release
     if not release.traits & TRAIT_EARLY_FILES:
         return CURRENT.abi, 1, target.elf_flags

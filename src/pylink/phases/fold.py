@@ -53,7 +53,7 @@ def compare_files(merged: Merged, numbers: Iterable[int]) -> Folding:
     files, items, refused = read_mercury_objects(merged.objects, numbers)
     result = fold(items)
     decisions = []
-    for item, reference_item in enumerate(result.reference):  # numbers in `items`
+    for item, reference_item in enumerate(result.reference):  # both index `items`
         reference = None if reference_item is None else files[reference_item]
         stronger = find_winning_symbol(merged, reference, files[item])
         decisions.append(Decision(files[item], reference, result.verdicts[item], stronger))
@@ -61,9 +61,9 @@ def compare_files(merged: Merged, numbers: Iterable[int]) -> Folding:
 
 
 def fold_mercury(merged: Merged, numbers: Iterable[int], sink: Sink) -> Numbers:
-    """Return the number of the section that replaces each input section (or -1).
+    """Return, by input section, the number of the section that replaces it, or -1.
 
-    It is empty if nothing folds.
+    The result is empty if nothing folds.
 
     `numbers` are the files that could fold. If observers or -edbg want the decisions, all files
     are compared, and `merged.folding` is set.
@@ -91,7 +91,7 @@ def fold_mercury(merged: Merged, numbers: Iterable[int], sink: Sink) -> Numbers:
 def find_winning_symbol(merged: Merged, reference: int | None, candidate: int) -> str | None:
     """Return the function whose copy in file `candidate` won and in file `reference` lost.
 
-    None if there is none, or no reference.
+    None if there is no such function, or if `reference` is None.
     """
     if reference is None:
         return None

@@ -59,7 +59,8 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
         steps += [(number, mode) for number in numbers]
     untimed = objects.job.target.untimed
     if untimed:
-        # Last: instructions that must wait may have been inserted or removed by earlier steps.
+        # Code for the chips `untimed` relies on fixed latencies that the target does not have, so
+        # its instructions are made to wait: last, since earlier steps insert and remove some.
         chips = enumerate(objects.files.column("sm"))
         steps += [(number, MODE_GUARDED) for number, sm in chips if sm in untimed]
     if not steps:
@@ -103,9 +104,10 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
 
 
 def _outdated_files(objects: Objects) -> list[tuple[int, int]]:
-    """Return number and mode of each file whose compiler makes other code than the release's.
+    """Return number and mode of each file whose code must be converted; only for sm_100 and later.
 
-    The mode has UPDATE_ bits for what must be converted.
+    Its compiler makes other code than that of the release which the link follows. The mode has
+    UPDATE_ bits for what must be converted.
     """
     release = objects.release
     first_tool, end_tool = code_bounds(release)
@@ -125,9 +127,9 @@ def _outdated_files(objects: Objects) -> list[tuple[int, int]]:
 
 
 def _update_mode(release: Release, toolkit: int, patch: int, sm: int) -> int:
-    """Return the mode bits that convert code of a tool to code of a release; 0 for none.
+    """Return the mode bits that convert code of a tool to code of a release; 0 to change nothing.
 
-    `toolkit` and `patch` are the version of the tool, and `sm` is the chip that the code is for.
+    `toolkit` and `patch` are the version of the tool, and `sm` is the target of the link.
     Without a known patch level, every conversion that may be needed is done.
     """
     code_traits = code_traits_of(toolkit, patch)
@@ -144,7 +146,7 @@ def _update_mode(release: Release, toolkit: int, patch: int, sm: int) -> int:
 
 
 def _barrier_mode(objects: Objects) -> int | None:
-    """Return the mode for error barriers; None if the link does not change kernels."""
+    """Return the MODE_ number for error barriers; None if kernels stay as they are."""
     job = objects.job
     has_barriers = notes.has_attribute(objects, GEN_ERRBAR_AT_EXIT)
     if job.debug:

@@ -59,7 +59,7 @@ def layout(sink: Sink, merged: Merged) -> Placed:
     if selects and not objects.traits & TRAIT_WHOLE_BANK:
         _fold_constants(placed)
         steps.end_step("fold_constants")
-    # Number sections and symbols for the file: by class, then in order of merge's lists.
+    # Sections and symbols get their numbers in the file.
     native_layout.order(placed, has_file_records=info.has_file_records(merged))
     steps.end_step("order")
     _make_contents(placed, sink)
@@ -77,9 +77,10 @@ def layout(sink: Sink, merged: Merged) -> Placed:
 
 
 def _report_unselected(merged: Merged, sink: Sink) -> None:
-    """Report kernels that were removed although no host code will register the others.
+    """Report kernels that were removed since no host code names them or no option selects them.
 
-    Without --register-link-binaries, the output may be for a program that loads it by itself.
+    Only without --register-link-binaries: the output may then be for a program that loads it by
+    itself, and launches kernels by names.
     """
     objects = merged.objects
     if objects.references is None or objects.job.options.register_link_binaries is not None:
@@ -109,7 +110,7 @@ def _merge_pools(placed: Placed) -> bool:
 
 def _check_deleted(placed: Placed, sink: Sink) -> None:
     """Refuse, as nvlink does, debug data that refers to an extern array whose symbol is deleted."""
-    from pylink._native import resolved  # few links list their resolved relocations
+    from pylink._native import resolved  # only --preserve-relocs needs it
 
     merged = placed.merged
     family = merged.objects.job.target.family

@@ -79,7 +79,7 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
         poolrelocs.adopt_relocations(merged)
         steps.end_step("adopt_relocations")
     if job.options.preserve_relocs:
-        from pylink._native import resolved  # few links list their resolved relocations
+        from pylink._native import resolved  # only this option needs it
 
         resolved.record_resolved(merged)
         steps.end_step("record_resolved")
@@ -116,7 +116,8 @@ def _drop_constants(merged: Merged) -> None:
 def _fold_mercury(merged: Merged, sink: Sink) -> None:
     """Find Mercury sections that repeat another input's.
 
-    In most links no two files agree in kinds and sizes of these, so no bytes are compared.
+    Bytes are compared only if files agree in kinds, sizes and names of these sections, which is
+    rare.
     """
     job = merged.objects.job
     numbers = elfread.find_ties(merged.objects)

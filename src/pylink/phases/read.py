@@ -108,7 +108,7 @@ def _refuse_target(
 
 
 def _refuse_old(name: str, toolkit: int, since: int, sink: Sink) -> NoReturn:
-    """Refuse code from a toolkit older than the final conventions of its architecture."""
+    """Refuse code of a toolkit before `since`, the first whose code for the target is final."""
     from pylink.diagnostics.record import note
 
     hint = note("made-by-toolkit", compiler=toolkit_name(toolkit), since=toolkit_name(since))
@@ -118,8 +118,8 @@ def _refuse_old(name: str, toolkit: int, since: int, sink: Sink) -> NoReturn:
 def _refuse_toolkit(job: Job, name: str, toolkit: int, release: Release, sink: Sink) -> None:
     """Refuse an input of a newer toolkit than the link follows, in nvlink's words.
 
-    Only warn if --nvlink-version chose the release, and pylink knows none of that toolkit. The hint
-    says why the link follows an older release.
+    Only warn if --nvlink-version chose the release, and pylink knows no release of that toolkit.
+    The hint says why the link follows an older release.
     """
     from pylink.diagnostics.record import note
 
@@ -133,7 +133,7 @@ def _refuse_toolkit(job: Job, name: str, toolkit: int, release: Release, sink: S
         hint = note("older-release", compiler=toolkit_title, release=release.name)
     else:
         hint = note("older-toolkit", compiler=toolkit_title, release=release.name)
-    # nvlink prints the 32 bits as a signed number.
+    # nvlink prints the toolkit's number, which has 32 bits, as a signed one.
     number = toolkit - (toolkit >> 31 << 32)
     sink.fatal(
         "newer-toolkit", file=name, toolkit=str(number), ours=str(release.toolkit), hints=[hint]

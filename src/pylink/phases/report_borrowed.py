@@ -31,8 +31,8 @@ _KINDS_OF_VARIABLES = (sectionkinds.GLOBAL, sectionkinds.GLOBAL_INIT, sectionkin
 def report_borrowed(merged: Merged, sink: Sink) -> None:
     """Refuse managed variables of borrowed modules that live code uses; warn of other variables.
 
-    A constant variable counts only if host code of the libraries may write it: if it names the
-    variable, or if its names are not known.
+    A constant variable counts only if host code of the libraries may write it: if that code names
+    the variable, or if it is not known what it names (`libraries.written` is None).
     """
     objects = merged.objects
     libraries = objects.libraries

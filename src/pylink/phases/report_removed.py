@@ -1,4 +1,4 @@
-"""Part of merge: reports removed kernels, and gives the reasons for reports and maps."""
+"""Part of layout: reports removed kernels. Remarks and maps get the reasons from here, too."""
 
 from __future__ import annotations
 

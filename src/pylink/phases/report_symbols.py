@@ -44,7 +44,7 @@ _CALL_DISTANCE = 0x20
 
 
 def report_clashes(merged: Merged, clashes: Clashes, sink: Sink) -> None:
-    """Report conflicting definitions; ends the link."""
+    """Report conflicting definitions, and end the link."""
     from pylink.phases.clash_hints import clash_hints
 
     objects = merged.objects
@@ -77,8 +77,8 @@ def _explain_definition(
 ) -> Callable[[Diagnostic], None]:
     """Return a function that completes a diagnostic when it is shown.
 
-    It sets the place of the definition `symbol`, and adds a note of `kind` on the symbol row
-    `first`, unless one of these is missing.
+    It sets the place of the definition `symbol`. Unless `kind` is None or `first` is -1, it adds a
+    note of this kind on the symbol row `first`.
     """
 
     def explain(diagnostic: Diagnostic) -> None:
@@ -100,7 +100,10 @@ def _explain_definition(
 
 
 def explain_entity(merged: Merged, entity: int, callee: int = -1) -> Callable[[Diagnostic], None]:
-    """Return a function that adds the places of an entity and of its callee to a diagnostic."""
+    """Return a function that adds the places of an entity and of its callee to a diagnostic.
+
+    `callee` is -1 if there is none to show.
+    """
     first = _winner(merged, callee) if callee >= 0 else -1
     return _explain_definition(merged.objects, _winner(merged, entity), "defined-here", first)
 
@@ -306,7 +309,7 @@ def _find_call(merged: Merged, section: int, callee: int, *, is_self: bool) -> i
 
     A function's call of itself has no relocation. But the return address, which is set in front of
     any call, has one that names the function itself. If no relocation for another function follows
-    soon, this is the place of a call of itself.
+    soon, that relocation is returned as the place of the call.
     """
     from pylink.locate.references import find_uses
 

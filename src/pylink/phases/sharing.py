@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from pylink.phases.init import Job
 
 
-# From this size of inputs on, in bytes, links read uncompressed code in place. Each link gets a
-# tail of TAIL_SIZE bytes after the inputs for other code, such as the device runtime. A tail that
-# is not used takes no memory.
+# From STORED_IN_PLACE bytes of inputs on, links read uncompressed code in place. Their arena has a
+# tail after the inputs for other code, such as the device runtime: TAIL_SIZE bytes for each link.
+# A tail that is not used takes no memory.
 STORED_IN_PLACE = 8 << 20
 TAIL_SIZE = 1 << 20
 
@@ -50,8 +50,8 @@ class SharedInputs:
     decompressed payloads that more than one of these links takes are kept; without `archs` all are.
 
     With `maps` the inputs of the first `add` may stay mapped until `unmap` or the end of a `with`
-    statement, see `pylink._native.inputfiles`. This is for links that take less time than a
-    lease lasts.
+    statement, see `pylink._native.inputfiles`. Until then a program that opens one to write waits,
+    but at most for the time of a lease (45 s). So this is for links that take less time.
 
     The scan of `everything` uses `threads` threads, those of the links that wait for it (0: as many
     as are free).
@@ -103,11 +103,12 @@ class SharedInputs:
         self._searched = self._has_scanned = False
         self._batches_of_everything: list[SourceBatch] | None = None
         self._scanned: ScannedInputs | None = None
-        # Decompressed payloads and their places, see `_native.sharing`.
+        # Arenas of decompressed payloads, and where the payload of each place in the inputs is in
+        # them. A place is a number for an arena and an offset, see `_native.sharing`.
         self._payload_places: dict[int, int] = {}
         self._stores: list[bytes] = []
         self._tail: payloads.Tail | None = None
-        # The places of payloads that several links take; None for all.
+        # The places of the payloads to keep, which several links take; None to keep all.
         self._repeated: AbstractSet[int] | None = None if not archs else frozenset()
         self._mapped = inputfiles.MappedFiles() if maps else None
         self._pages = RecycledPages()
@@ -121,7 +122,7 @@ class SharedInputs:
         self.keep_copies()
 
     def keep_copies(self) -> None:
-        """Copy the mapped inputs, before a link does what may last longer than a lease."""
+        """Copy the mapped inputs, before a link does what may take long, such as compiling."""
         self.unmap(keeps=True)
 
     def unmap(self, *, keeps: bool) -> None:
