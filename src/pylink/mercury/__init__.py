@@ -31,9 +31,9 @@ have symbol tables and `identity` is "symbols", an accepted candidate C of a ref
 pass these checks. A failure rejects it with the code of the vector concerned.
 
 * Twins (an entry of C and the equal one of R) are at the same position in both vectors, so stages
-  2 and 3 are one-to-one. The +0 qword is the size, and types, flags and sizes in the file are equal,
-  too, so stage 1 compared whole sections: every section of C equals its twin bytewise, and every
-  relocation section of C equals its twin bytewise and applies to the twin of its section.
+  2 and 3 are one-to-one. The +0 qword is the size, and types, flags and sizes in the file are
+  equal, too, so stage 1 compared whole sections: every section of C equals its twin bytewise, and
+  every relocation section of C equals its twin bytewise and applies to the twin of its section.
 * Every symbol number in a relocation of C is the same symbol in R and C after resolution. Both are
   the null symbol; or both are global or weak, of one type and one name, and a link has one
   definition of a name; or both are the start of a section, and these sections are twins. A local

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.size.model import Sizes
 
-# Subjects that limit a column of all tables, summed over all leaves.
+# Subjects that limit a column: the sum of its bytes over all measured files.
 COLUMNS = ("download", "installed", "unpacked")
 GROWTH = "growth"  # the subject that limits the difference of two builds
 # A subject, bare or quoted, and its quoted limit.

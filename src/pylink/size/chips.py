@@ -19,9 +19,9 @@ TEGRA = (53, 62, 72, 87, 101, 110)
 
 
 def plain_number(leaf: Leaf, kind: str) -> int:
-    """Return 90 for a leaf of `kind` with the target `sm_90`.
+    """Return the number of a leaf's target: 90 for `sm_90`.
 
-    0 for a leaf of another kind, or whose target has a suffix, such as `sm_90a`.
+    0 for a leaf that is not of `kind`, or whose target has a suffix, such as `sm_90a`.
     """
     return _number_of(leaf.target) if leaf.kind == kind else 0
 

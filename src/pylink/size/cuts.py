@@ -125,7 +125,7 @@ def _section_name_ranges(
 ) -> Iterable[tuple[int, int]]:
     """Yield the ranges of the names of sections, unless an earlier section has the same name.
 
-    `owned` has the numbers of the sections.
+    `owned` has the numbers of these sections.
     """
     (table_number,) = struct.unpack_from("<H", cubin, _SHSTRNDX)
     if table_number >= len(sections) or sections[table_number].stored < 0:
@@ -158,9 +158,10 @@ def _find_owner(section_name: bytes, names: set[bytes]) -> bytes | None:
 def _all_symbol_ranges(
     cubin: bytes, sections: list[Section], owned: set[int], names: set[bytes]
 ) -> Iterable[tuple[int, int]]:
-    """Yield the ranges of symbols in owned sections or with these names, and of their strings.
+    """Yield the ranges of symbols in `owned` sections or with one of `names`, and of their names.
 
-    `owned` has the numbers of sections that belong to removed functions, `names` mangled names.
+    `owned` has the numbers of the sections that are removed, `names` the mangled names of removed
+    functions.
     """
     for table in sections:
         if table.type == SHT_SYMTAB and 0 < table.link < len(sections):

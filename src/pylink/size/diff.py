@@ -1,7 +1,7 @@
 """Differences of two builds by level, and sentences on the reasons.
 
 Rows are matched by names that stay the same between releases: files without version, targets,
-kinds, templates and functions. Differences add up to the total difference, like rows.
+kinds, templates and functions. The differences of all rows add up to that of the builds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _CODEC_WORDS = {"none": "stored", "lz4": "LZ4", "zstd": "zstd"}
 _VERSION = re.compile(
     r"(?<=[-_.])v?\d+(\.\d+)+([-_.+]?(post|dev|rc|a|b)\d+)*(?=[-_.]|$)|(?<=\.so)(\.\d+)+$"
 )
-# The least change of a template's unpacked bytes that has a line: a share of the total, and bytes.
+# A change of a template has a line if it is at least _LEAST_BYTES and, as a share of all unpacked
+# bytes of functions, at least _LEAST_SHARE.
 _LEAST_SHARE, _LEAST_BYTES = 0.001, 1000
 COLUMNS = ("unpacked", "installed", "download")
 

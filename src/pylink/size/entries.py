@@ -35,7 +35,8 @@ _KINDS = {EntryKind.ELF: CUBIN, EntryKind.PTX: PTX, EntryKind.LTOIR: LTOIR}
 _MOST_BYTES_IN_MEMORY = 96 << 20
 _MOST_THREADS = 4
 # Work of a batch, in bytes that are decompressed and counted: large enough to amortize the start of
-# a task, small enough to balance threads. To compress a byte as zstd takes as long as counting 8.
+# a task, small enough to balance threads. To compress a byte as zstd takes as long as counting
+# _FRAME_WORK bytes.
 _BATCH_WORK, _FRAME_WORK = 4 << 20, 8
 _MOST_BATCH_ENTRIES = 256
 # Limit of the unfinished batches for each thread, if their payloads are in memory already. Batches
@@ -46,9 +47,10 @@ _WAITING_BATCHES = 2
 class _EntryResult:
     """The result of measuring one entry; most fields are those of `ledger.Measured`.
 
-    `mark` is a part of a symbol's name that tells the source file. `same_as` is the number of the
-    entry with equal contents, which is compressed instead of this one, or -1. `as_zstd` has the
-    size of the payload as zstd, and the size of this after deflate (None: not measured).
+    `mark` is a symbol's name, or a part of it, that contains the source file's name. `same_as` is
+    the number of the entry with equal contents, which is compressed instead of this one, or -1.
+    `as_zstd` has the size of the payload as zstd, and the size of this after deflate (None: not
+    measured).
     """
 
     __slots__ = ("as_zstd", "elf_type", "fingerprints", "mark", "same_as", "savings")
@@ -67,8 +69,8 @@ class _Batch:
 
     The thread reads payloads that are not in memory yet from `file`. `cost` is the number of bytes
     that the entries take in memory, `work` is in bytes of counting. `packed` has the stored bytes
-    and the codec of each entry, for experiments. `deflate` is true for entries
-    of an archive, whose size after deflate is measured, too.
+    and the codec of each entry, for experiments. `deflate` is true for entries of an archive, whose
+    size after deflate is measured, too.
     """
 
     __slots__ = (
@@ -118,11 +120,11 @@ class Counter:
         self._running: list[_Batch] = []  # in the order of their start
         self._bytes_allowed = MOST_BYTES  # that may still be decompressed
         self._in_memory = 0  # bytes of all batches that are not finished
-        # Entries with the contents of another entry, and the number of that one.
+        # Entries with the contents of another entry, and the number of that one, whose size as zstd
+        # they get at the end. `_originals` has the entries that were compressed, by number.
         self._repeated: list[tuple[Leaf, int]] = []
-        # Entries that were compressed as zstd, by number.
         self._originals: dict[int, Leaf] = {}
-        # By id() of a leaf: the name of a local symbol, which tells the source file.
+        # By id() of a leaf: the name of a local symbol, which contains that of the source file.
         self.hints: dict[int, bytes] = {}
 
     def __enter__(self) -> Counter:
@@ -136,7 +138,7 @@ class Counter:
 
     @property
     def thorough(self) -> bool:
-        """True if slow measurements were requested, too."""
+        """Whether slow measurements were requested, too."""
         return self._experiments is not None and self._experiments.thorough
 
     def allow(self, size: int) -> None:

@@ -1,4 +1,4 @@
-"""Adds up bytes by level. For any levels, each byte is in exactly one row."""
+"""Adds up bytes by levels such as kind and target. Each byte is in exactly one row of a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Levels below an entry, whose rows come from the ledger.
 INNER = ("part", "template", "function")
-# Names of two rows: bytes that no function has alone, and all functions except the largest.
+# Names of two rows: bytes that no single function has, and all functions except the largest.
 SHARED = "(shared)"
 OTHER_FUNCTIONS = "other functions"
 

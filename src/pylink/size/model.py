@@ -1,4 +1,4 @@
-"""The results of measuring: leaves (ranges of files), the ledger of their bytes, reductions."""
+"""The results of measuring: leaves (ranges of files), the bytes of functions, reductions."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ class File:
 class Sizes:
     """All results of a command.
 
-    `entry_count` is the number of entries in the ledger. `unreadable` has the names of files, or of
-    entries in them, and the reasons.
+    `ledger` has the bytes of each entry by part and function, and `entry_count` is the number of
+    its entries. `unreadable` has the names of files, or of entries in them, and the reasons.
     """
 
     def __init__(self) -> None:

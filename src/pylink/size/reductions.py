@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from pylink.size.levels import Row
 
-# Rules that `pylink prune` applies are PRUNABLE: it compresses entries by those in COMPRESSION, and
-# drops entries by the others.
+# PRUNABLE are the rules that `pylink prune` applies. It compresses the entries of a rule in
+# COMPRESSION, and drops the entries of the others.
 COMPRESSION = frozenset({"stored-cubins", "lz4-cubins"})
 PRUNABLE = ("unreached-ptx", "linked-copies", "twins", "stored-cubins", "lz4-cubins")
 
@@ -79,9 +79,10 @@ def reductions(sizes: Sizes, templates: list[Row] | None = None) -> list[Reducti
 def _linked_copies(sizes: Sizes) -> Iterable[Reduction]:
     """Return a reduction: relocatable cubins whose kernels are all linked for the same target.
 
-    Their device functions may be missing in linked code, since linkers drop unused ones. This only
-    concerns libraries and programs that register linked code themselves: in other files, objects
-    and archives, the relocatable cubins are linked later.
+    A cubin without kernels counts if all of its functions are linked. With kernels, its device
+    functions may be missing in linked code, since linkers drop unused ones. This only concerns
+    libraries and programs that register linked code themselves: in other files, objects and
+    archives, the relocatable cubins are linked later.
     """
     if all(leaf.kind != RELOCATABLE for leaf in sizes.leaves):
         return ()

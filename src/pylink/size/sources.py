@@ -134,7 +134,7 @@ class MemorySource(Source):
 
 
 class PartSource(Source):
-    """A range of another source; `stored` means that it is an uncompressed member of an archive."""
+    """A range of another source; `stored` means that it is an uncompressed member of a zip file."""
 
     def __init__(self, source: Source, start: int, size: int, *, stored: bool = False) -> None:
         self._source, self._start = source, start

@@ -42,8 +42,8 @@ from pylink.size.units import mark_relocatable, name_units, target_of
 _LEAST_NAME_OFFSET = 64
 # Limit of the depth of archives in archives.
 _MOST_NESTING = 16
-# Bytes at the start of a file: _HEAD tell its kind (at least an ELF header), and in _PTX_HEAD the
-# directives of PTX are searched.
+# The first _HEAD bytes of a file, which include an ELF header, tell its kind. Directives of PTX are
+# searched in the first _PTX_HEAD bytes.
 _HEAD, _PTX_HEAD = 64, 4096
 # Limit of the archives and members in all files of one command.
 MOST_MEMBERS_IN_ALL = 1 << 20

@@ -31,8 +31,9 @@ MOST_ZIP_MEMBERS = 1 << 20
 MOST_MEMBER_BYTES = 1 << 32
 MOST_BYTES = 1 << 36
 
-# Compressed bytes between two marks: the start of an entry in the archive is known to _STEP bytes.
-# _BLOCK_SIZE bytes of a deflated member are read at once, and _READ_SIZE of a stored one.
+# Compressed bytes between two marks. So the offset of an entry in the archive is known with an
+# error of less than _STEP bytes. _BLOCK_SIZE bytes of a deflated member are read at once, and
+# _READ_SIZE of a stored one.
 _STEP = 512
 _BLOCK_SIZE, _READ_SIZE = 1 << 13, 1 << 20
 # Members of up to _MOST_KEPT bytes stay in memory. Larger ones are inflated again when they are
@@ -170,7 +171,7 @@ def _open_deflated(
         if not block:
             raise DamagedZip("it runs past the file")
         pieces = []
-        # No block makes more than 9 MB: deflate has a limit.
+        # No block makes more than 9 MB: deflate makes at most 1032 bytes of each of its bytes.
         for start in range(0, len(block), _STEP):
             piece = inflater.decompress(block[start : start + _STEP])
             pieces.append(piece)
@@ -211,8 +212,8 @@ class Inflated(Source):
     def __init__(self, source: Source, member: Member, marks: InflationMarks) -> None:
         self._source, self._member, self._marks = source, member, marks
         self.size = member.size
-        # By stretch: its offset in the member, and the inflater at its start with the offset of
-        # the next compressed bytes. `_recent` has the last stretches read, the oldest first.
+        # By stretch: its offset in the member; and the inflater at its start, with the number of
+        # compressed bytes before it. `_recent` has the stretches read last, the oldest first.
         self._starts = array("Q", [0])
         self._states = [(zlib.decompressobj(_RAW_DEFLATE), 0)]
         self._recent: dict[int, bytes] = {}
