@@ -34,7 +34,7 @@ MOST_LOSSES = 10
 
 SECONDS_TO_CONNECT = 30
 
-# Time without workers after which the work fails, unless this setting of Dask has another limit.
+# Time without workers after which the work fails, unless Dask's setting SETTING has another limit.
 SECONDS_WITHOUT_WORKERS = 300.0
 SETTING = "distributed.scheduler.no-workers-timeout"
 # Time without a result after which the number of workers is checked.

@@ -1,7 +1,8 @@
 """The tables of an index: their columns, and how Parquet files of them are read.
 
-Numbers of files and objects have 64 bits: the run that made the fragment, the part of the run, and
-the row. They grow with time, so of two rows for one file the one with the larger number counts.
+Numbers of files and objects have 64 bits: the number of the run that made the fragment, that of the
+task (part) of the run, and that of the row. They grow with time, so of two rows for one file the
+one with the larger number counts.
 """
 
 from __future__ import annotations
@@ -46,8 +47,10 @@ FILES = {
     "kind": "string",
     "note": "string",
 }
-# A row for each cubin, PTX text or LTO-IR module. `member` is empty for the file itself. `size` is
-# the size of the unpacked code, and `packed` its bytes in the file, with the header of an entry.
+# A row for each cubin, PTX text or LTO-IR module. `member` is the archive member that contains it,
+# empty for the file itself, and `entry` its number in the file. `size` is the size of the unpacked
+# code, and `packed` its bytes in the file, with the header of an entry. `sections` is the number of
+# sections, and `fault` says why they cannot be read.
 OBJECTS = {
     "object": "int64",
     "file": "int64",
@@ -81,7 +84,8 @@ SECTIONS = {
 # The tables by the name of their Parquet file.
 TABLES = {"files": FILES, "objects": OBJECTS, "sections": SECTIONS}
 
-# A row for each file of a target, if there is a description.
+# A row for each file of a target, if there is a description of targets; `place` is the file's
+# number among the target's inputs.
 MEMBERS = {"target": "string", "root": "binary", "path": "binary", "place": "int32"}
 
 

@@ -1,9 +1,9 @@
 """Merges fragments, so that an index stays as fast as a new one.
 
-Two rules apply after each run. If the last fragments are many small ones, they are merged. If more
-rows of files are outdated than current, each fragment is rewritten without outdated rows. A merged
-fragment is named after the first and the last of its sources, and hides them as soon as it has its
-name; then they are removed. Rows keep their numbers.
+Two rules apply after each run that found changes. If the last fragments are many small ones, they
+are merged. If more rows of files are outdated than current, each fragment is rewritten without
+outdated rows. A new fragment is named after the first and the last of those that it replaces, and
+hides them as soon as it has its name; then they are removed. Rows keep their numbers.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # A fragment with fewer rows of files than SMALL_FRAGMENT is small. The small ones at the end of an
 # index are merged if there are at least MANY_FRAGMENTS.
-# Each fragment costs a run 50 us and a question less than 1 ms; merging them costs half a second,
-# ten times as much as an ordinary run.
+# Each fragment costs a run 50 us and a question less than 1 ms. Merging MANY_FRAGMENTS costs half a
+# second, ten times as much as an ordinary run.
 SMALL_FRAGMENT = 1024
 MANY_FRAGMENTS = 64
 
@@ -74,7 +74,7 @@ def replace_fragments(index: Index, fragments: Sequence[str], current_rows: Any)
 
 
 def find_current(index: Index, fragments: Sequence[str]) -> Any:
-    """Return the numbers of the current rows: the last row of each file, also of a removed one.
+    """Return the numbers of the current rows: the last row of each file, even if it was removed.
 
     `fragments` are the last ones of an index, or all, since any later fragment may replace a row.
     """

@@ -1,7 +1,7 @@
 """Confirms equal digests: reads the sections again and compares them byte by byte.
 
 The first of all sections with equal family (such as `.text`), size and digest is compared with each
-other one. Pairs whose first sections are in one file are in one task, so it is read only once.
+of the others. Pairs whose first sections are in one file are in one task, so it is read only once.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pylink.fleet.database import Database
     from pylink.fleet.engine import Engine
 
-# A task ends after this many pairs of sections, at the next file with first sections. It caches the
-# objects of this many files.
+# A task ends after TASK_PAIRS pairs of sections, as soon as the first section of a pair is in
+# another file. It caches the cubins of KEPT_FILES files.
 TASK_PAIRS = 1 << 16
 KEPT_FILES = 256
 

@@ -5,7 +5,7 @@
 | files | file that was found: `file`, `path`, `root`, `size`, `kind`, `note` |
 | objects | cubin, PTX or LTO-IR in a file: `object`, `file`, `path`, `member`, `sm`, `fault` |
 | sections | section of a cubin: `object`, `name`, `family`, `function`, `stored`, `own`, `digest` |
-| members | file of a target: `target`, `file`, `place` |
+| members | file of a target: `target`, `file`, `place` (its number among the inputs) |
 | functions | mangled name that sections have: `function`, `name`, `template` |
 | saving, blockers | target and architecture whose folding was computed: see `folding` |
 """

@@ -3,8 +3,8 @@
 To fold is to omit Mercury sections of an input that repeat an earlier input's. Equal digests are
 only a hint: if all objects of a target differ in the digests of their Mercury debug sections,
 nothing folds, and its files are not read. The files of other targets are linked up to the layout,
-with and without folding; the difference is the saving. Sections that fold are compared byte by byte
-before. Results are stored under a key that changes with every file of the target.
+with and without folding; the difference is the saving. Folding compares sections byte by byte.
+Results are stored under a key that changes with every file of the target.
 """
 
 from __future__ import annotations
@@ -81,8 +81,9 @@ WHERE sm >= ? AND NOT linked AND fault IS NULL ORDER BY target, sm, place, file"
 class Task:
     """A target for one architecture, with its files.
 
-    `key` names its stored result, and `may_fold` says that two objects have equal digests of their
-    Mercury debug sections, so that something may fold.
+    `key` names its stored result, and `objects` counts the relocatable cubins with Mercury debug
+    sections. `may_fold` says that two of them have equal digests of these, so that something may
+    fold.
     """
 
     key: str

@@ -45,10 +45,11 @@ if TYPE_CHECKING:
     from pylink.fleet.parts import Part
     from pylink.fleet.walk import Files
 
-# Kinds of files in the index by those of the native reader; "" for a file that `contents` reads.
+# By the IndexedKind that the native reader found: the kind of file in the index; "" for a file that
+# the module `contents` must read.
 NATIVE_KINDS = {IndexedKind.CUBIN: CUBIN, IndexedKind.OTHER: OTHER, IndexedKind.UNDECIDED: ""}
 
-# Texts of an object's faults; {} stands for the number of the section.
+# Texts on why the sections of an object cannot be read; {} stands for the number of a section.
 FAULTS = {
     IndexFault.HEADER: "it has no ELF header of a cubin",
     IndexFault.TABLE: "its section headers do not lie in the file",
@@ -73,7 +74,7 @@ FAMILY, SUFFIX = (list(SECTIONS).index(name) for name in ("family", "suffix"))
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """The result of a part: Parquet files by table name, and the rows that the state needs.
+    """The result of a part: Parquet files by table name, and the rows for the state file.
 
     `size` are the bytes of the files that were read.
     """
@@ -141,8 +142,8 @@ def _make_files_table(
 ) -> Table:
     """Make the table of files, whose first row has the number `first`.
 
-    `kind_numbers` has an IndexedKind for each file that exists. For files that `contents` read,
-    `results` has the kind instead, by row.
+    `kind_numbers` has an IndexedKind for each file that exists; removed files follow in `files`. By
+    row, `results` has what the module `contents` found out about the other existing files.
     """
     count = files.rows
     kinds: list[str | None] = [
@@ -259,7 +260,7 @@ class FragmentRows:
         }
 
     def _packed_sizes(self, sizes: array[int]) -> array[int]:
-        """Replace unpacked by packed sizes in `sizes`, except for objects that are whole files."""
+        """Return `sizes`, with packed sizes set for objects that are not whole files."""
         for row, source in self._sources.items():
             sizes[row] = source.packed
         return sizes

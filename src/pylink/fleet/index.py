@@ -52,10 +52,11 @@ class BrokenIndex(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FragmentName:
-    """The name of a fragment: RUN-PART, or FIRST+LAST.SERIAL of one that replaces others.
+    """The name of a fragment: RUN-PART, or FIRST+LAST.SERIAL if it replaces others.
 
-    FIRST and LAST are the RUN-PART of the first and the last of these, and SERIAL is larger than
-    their serials. In the other form, `first` and `last` are RUN-PART, and `serial` is 0.
+    FIRST and LAST are the RUN-PART of the first and the last fragment that it replaces, and SERIAL
+    is larger than their serials. For a name RUN-PART, `first` and `last` are RUN-PART, and `serial`
+    is 0.
     """
 
     first: str

@@ -66,7 +66,10 @@ class Reading:
 
 
 def is_unread(fragments: str) -> bool:
-    """Return whether no other process has a `Reading` here; True if locks do not work."""
+    """Return whether no other process has a `Reading` of this directory.
+
+    True if the file system has no locks.
+    """
     descriptor = os.open(fragments, _DIRECTORY_FLAGS)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

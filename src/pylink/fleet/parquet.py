@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 class Numbers(NamedTuple):
-    """A column of values of one size (a byte for booleans); a 0 in `valid` marks a null row."""
+    """A column of values of one size (a byte for booleans).
+
+    `valid` has a byte for each row, 0 for null; None if no row is null.
+    """
 
     values: bytes
     valid: bytes | None = None

@@ -23,8 +23,8 @@ class Question:
     needs: tuple[str, ...] = ()
 
 
-# Sections of equal family, size and digest have equal contents; all except for one repeat these.
-# The size is `own`, so that bytes which two sections of a file share count once.
+# Sections of equal family, size and digest have equal contents: `copies` counts them. The size is
+# `own`, so that bytes which two sections of a file share count once.
 _CONTENTS = """
     SELECT family, digest, own, count(*) AS copies
     FROM sections WHERE own > 0 GROUP BY family, digest, own"""
@@ -159,8 +159,9 @@ _SUMS = """
           WHERE own > 0 GROUP BY ALL)
     GROUP BY target, family"""
 
-# By path, member, entry and architecture: the objects there, in all roots together, with a sum that
-# is equal for equal objects. PTX and LTO-IR have no sections, and so no sum: only sizes count.
+# By path, member, entry and architecture: the size of the objects there, in all roots together, and
+# a sum of hashes of their sections, which is equal for equal objects. PTX and LTO-IR have no
+# sections, and so no sum: only sizes count.
 _OBJECTS = """
     SELECT path, member, entry,
            coalesce(CASE WHEN kind = 'cubin' THEN 'sm_' ELSE 'compute_' END || sm, '') AS arch,

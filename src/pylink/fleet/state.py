@@ -35,8 +35,8 @@ STATE_FILE = "state"
 _HEAD = struct.Struct("=8sQ8Q")
 _MAGIC = b"PYLINKS2"
 
-# Appended rows may be this share (1/8) of the first block's rows, and 4096 more, before the file is
-# rewritten.
+# The file is rewritten as one block if more rows were appended than 1/_GROWTH_SHARE of the first
+# block's rows plus _GROWTH_ROWS.
 _GROWTH_SHARE = 8
 _GROWTH_ROWS = 4096
 
@@ -78,7 +78,7 @@ class State:
         """Forget everything."""
         self.census = Census()
         self.is_saved = False
-        self._rows_by_fragment: dict[bytes, int] = {}  # row counts, by `_fragment_key`
+        self._rows_by_fragment: dict[bytes, int] = {}  # numbers of rows, by `_fragment_key`
         self._added: list[bytes] = []  # blocks that the file does not have
         self._rows: list[int] = []  # number of rows of each block
 

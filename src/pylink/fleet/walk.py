@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from pylink._native.census import Census
 
-# A file that changes again within one tick of the file system's clock keeps its times. So younger
-# files are read again by the next run.
+# A file that changes again within one tick of the file system's clock keeps its times. So files
+# that changed less than a tick ago are read again by the next run.
 TICK_NS = 100_000_000
 
 # Times and inode of a file that must be read again.
@@ -74,9 +74,11 @@ class TreeFile:
 
 
 class Files(NamedTuple):
-    """Files as columns, over which native code loops; `Columns` of census.pyi describes them.
+    """Files as columns, over which native code loops.
 
-    `root_names` are the roots, and `root_numbers` the number of each file's root among them.
+    `root_names` are the roots, and `root_numbers` the number (int32) of each file's root among
+    them. `text` is all paths below the roots, joined, and `ends` the end of each path in it (int64,
+    with a 0 in front). `stamps` has the fields of each file's Stamp (int64).
     """
 
     root_names: list[bytes]
@@ -173,7 +175,10 @@ def walk(census: Census, roots: Sequence[bytes], skipped: bytes = b"") -> Tree:
 def find_listed(
     census: Census, paths: Mapping[bytes, Sequence[bytes]], skipped: bytes = b""
 ) -> Tree:
-    """Find only the files at `paths` (by root: paths below it), and in directories at them."""
+    """Find only the files at `paths`, and all files in directories at `paths`.
+
+    `paths` has paths below a root, by the root.
+    """
     closed, missing_paths = [], []
     for root, names in paths.items():
         inner = _path_below(root, skipped)
