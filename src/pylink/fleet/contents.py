@@ -92,7 +92,7 @@ class Batch:
 def read_contents(
     rows: Sequence[int], files: Files, results: dict[int, FileResult]
 ) -> Iterator[Batch]:
-    """Yield the device code of the files in these rows; adds the result of each to `results`."""
+    """Yield the device code of the files in `rows`; add each one's result, by row, to `results`."""
     sizes = files.sizes
     start = 0
     while start < len(rows):

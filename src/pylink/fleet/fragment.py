@@ -143,7 +143,7 @@ def _make_files_table(
     """Make the table of files, whose first row has the number `first`.
 
     `kind_numbers` has an IndexedKind for each file that exists; removed files follow in `files`. By
-    row, `results` has what the module `contents` found out about the other existing files.
+    row, `results` has what the module `contents` detected in the other existing files.
     """
     count = files.rows
     kinds: list[str | None] = [

@@ -196,7 +196,7 @@ def find_listed(
 
 
 def _path_below(root: bytes, directory: bytes) -> bytes:
-    """Return the path of a directory as the walk of `root` meets it; empty if it is elsewhere."""
+    """Return the path by which a walk of `root` meets a directory; empty if it is not below it."""
     start = _resolve_directory(root)
     real = os.path.realpath(directory)
     return os.path.join(root, real[len(start) :]) if directory and real.startswith(start) else b""

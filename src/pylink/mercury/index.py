@@ -61,7 +61,7 @@ class Node:
 
 
 class Tree:
-    """The kept objects of one signature and one shape; `members` are their rows."""
+    """The kept objects of one signature and one shape; `members` are the rows of all of them."""
 
     __slots__ = ("members", "root")
 
@@ -71,7 +71,7 @@ class Tree:
 
 
 class Forest:
-    """The trees of one signature, by shape."""
+    """The trees of one signature, by shape (the sizes of an object's primary entries)."""
 
     __slots__ = ("shapes", "trees")
 

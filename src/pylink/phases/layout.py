@@ -77,7 +77,7 @@ def layout(sink: Sink, merged: Merged) -> Placed:
 
 
 def _report_unselected(merged: Merged, sink: Sink) -> None:
-    """Report kernels that were removed since no host code names them or no option selects them.
+    """Report kernels that were removed since no host code names them.
 
     Only without --register-link-binaries: the output may then be for a program that loads it by
     itself, and launches kernels by names.
@@ -96,7 +96,7 @@ def _merge_pools(placed: Placed) -> bool:
     """Merge the kernels' pools of literals into one; False if they stay apart.
 
     They are merged if a pool is too large for its bank, and one pool for all kernels would fit.
-    From sm_100 on they stay apart, since relocations of jump tables name the pool.
+    They always stay apart with -r, and from sm_100 on, where relocations of jump tables name them.
     """
     job = placed.merged.objects.job
     if job.target.family == FAMILY_C or not job.executable:

@@ -61,7 +61,7 @@ def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) 
 def load_plain(job: Job, names: list[str], arena: bytes, extents: bytes) -> Loaded:
     """Return the inputs of a link, all of which are cubins.
 
-    Cubins of the device runtime that no other cubin needs are left out.
+    Cubins of the device runtime that no other cubin needs are omitted.
     """
     loaded = Loaded(job, names, arena, extents)
     if not any(SYSTEM_LIBRARY in name for name in names):
@@ -78,6 +78,7 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
     """
 
     def look(source: Input) -> tuple[bytes | None, int]:
+        """Return the contents (None if not in memory) and size of an input; report an empty one."""
         data, size = measure_input(source, job.plan, sink)
         if size == 0:
             sink.report("empty-file", file=source.name)

@@ -41,7 +41,8 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
     _report_clashes(merged, clashes, sink)
     steps.end_step("resolve")
     merged.replace_sections(pools.cut_pools(merged))
-    # From here on, code is live or dead. nvlink creates sections of both, so both are numbered.
+    # From here on, code is live or dead. nvlink creates sections of both, so dead code stays in the
+    # tables.
     resolve.find_live(merged, select_kernels(merged), keep_all=bool(job.mode & LinkMode.KEEP_CODE))
     steps.end_step("find_live")
     if job.folds_constants and objects.references is None and not job.options.preserve_relocs:

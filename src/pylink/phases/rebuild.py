@@ -1,6 +1,6 @@
-"""Part of merge from sm_100 on: rewrites plain (not mercury) debug sections.
+"""Part of merge from sm_100 on: rewrites plain (not mercury) line tables, frames and register data.
 
-Debug sections with other names are the inputs' contents, one after the other.
+All other debug sections are the inputs' contents, one after the other.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ REGISTERS = b".nv_debug_info_reg_sass"
 class Rebuilt:
     """A section made anew: the number `out` of its OutRow, and its contents.
 
-    `numbers` has the number in `merged.rebuilds` of each relocation, and `moved` the new offsets of
-    the relocations that stay. `inputs` are the numbers of the input sections. `units`, for a
+    `numbers` has the number in `merged.rebuilds` of each of its relocations, and `moved` the new
+    offsets of those that stay. `inputs` are the numbers of the input sections. `units`, for a
     section of lines only, has the old and new offsets of the inputs' line tables, for
     `rebuild.retarget_units`.
     """

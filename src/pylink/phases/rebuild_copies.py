@@ -49,8 +49,8 @@ def merge_frames(
 ) -> tuple[Contents, Moved]:
     """Rewrite a rebuilt .debug_frame; return its contents and MovedRows (offsets of relocations).
 
-    They stay unchanged if no function has two FDEs, or an instruction is unknown. `numbers` has the
-    number in `merged.rebuilds` of each relocation.
+    Both stay unchanged if no function has two FDEs, or if one of them cannot be interpreted.
+    `numbers` has the number in `merged.rebuilds` of each relocation.
     """
     moves = list(MOVED.iter_unpack(moved))
     piece_of: dict[int, int] = {}  # by FDE: the number of the input section that it comes from

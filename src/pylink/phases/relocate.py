@@ -88,7 +88,7 @@ def _report_deleted(placed: Placed, patches: Patches, row: int, sink: Sink) -> N
 
 
 def _report_capsule(placed: Placed, row: int, sink: Sink) -> None:
-    """Report that the capsule `row` of the output does not describe its function's code."""
+    """Report that capsule `row`, a row of `placed.outs`, does not describe its function's code."""
     objects = placed.merged.objects
     sink.report(
         "capsule-format",

@@ -28,9 +28,9 @@ class Objects(ObjectTables):
 
     By file, `names` has the inputs' names, and `source_numbers` the number of the input or archive
     member that contained the file; it is empty for a link of plain cubins. `references` are the
-    kernels that host code uses, None if all kernels are kept. `libraries` are the shared libraries
-    with device code, if any. `places` caches source lines for diagnostics. `release` is the nvlink
-    release that the output reproduces.
+    kernels that host code uses, None if host code does not select kernels. `libraries` are the
+    shared libraries with device code, if any. `places` caches source lines for diagnostics.
+    `release` is the nvlink release that the output reproduces.
     """
 
     UNSEALED = ("places",)  # attributes that may be set after `seal`

@@ -200,7 +200,7 @@ class SharedInputs:
     def different_heads(self, size: int, is_left_out: Callable[[str], bool]) -> dict[bytes, str]:
         """Return, by the first `size` bytes of an input, the name of the first input with them.
 
-        Inputs whose name `is_left_out` do not count.
+        Inputs do not count if `is_left_out` returns True for their name.
         """
         heads: dict[bytes, str] = {}
         for batch in self._batches:
@@ -309,7 +309,8 @@ class SharedInputs:
     def decompress(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, list[bytes]]:
         """Decompress payloads; return PickRows and arenas that replace `rows` and `arenas`.
 
-        Damaged payloads stay compressed, and so do payloads that no other link takes.
+        A PickRow says in which arena a payload is, where, and how it is compressed. Damaged
+        payloads stay compressed, and so do payloads that no other link takes.
         """
         batch_numbers = self._batch_numbers(arenas)
         with self._lock:
