@@ -21,7 +21,8 @@ MOST_ROWS, MOST_RUNS = 1 << ROW_BITS, 1 << (63 - ROW_BITS - PART_BITS)
 
 DIGEST_SIZE = 16  # bytes
 
-# Kinds of files: a cubin, a file without device code, a removed file. `contents` has the others.
+# Kinds of files: a cubin, a file without device code, a removed file. The module `contents`
+# has the others.
 CUBIN, OTHER, GONE = "cubin", "other", "gone"
 
 
@@ -30,7 +31,8 @@ def first_number(run: int, part: int) -> int:
     return run << (ROW_BITS + PART_BITS) | part << ROW_BITS
 
 
-# Types of columns are those of pyarrow, "words" for texts that repeat, and "digest".
+# Types of columns are those of pyarrow, "words" for texts that repeat, and "digest" for DIGEST_SIZE
+# bytes.
 
 # A row for each file: `path` below `root`, `name` is the path as text, `target` by its directory.
 # Times (ns) and `inode` are 0 if they cannot be trusted.

@@ -62,7 +62,8 @@ _PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
 _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _LZ4_RAW = 7
 
-# By column type of `columns`: physical type, converted type, bytes of a value (0 for texts).
+# By type of a column (see the module `columns`): physical type, converted type, bytes of a value (0
+# for texts).
 TYPES: dict[str, tuple[int, int | None, int]] = {
     "bool_": (_BOOLEAN, None, 1),
     "int32": (_INT32, None, 4),

@@ -88,7 +88,7 @@ class Forest:
 
 
 class KeptObjects:
-    """Kept objects in order: their rows, and their vectors for the kernel."""
+    """Kept objects in order: their rows, and their vectors for native code."""
 
     __slots__ = ("rows", "vectors")
 

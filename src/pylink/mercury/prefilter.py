@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Ways to find objects and sections that may be equal: by hashes, or by comparing all.
 PREFILTERS = ("xxh3", "none")
 
-# Digests are passed to the kernel in batches that stay in the cache.
+# Digests are passed to native code in batches that stay in the processor's cache.
 DIGESTS_PER_CALL = 1024
 
 

@@ -137,8 +137,8 @@ def read_modules(
         report_damage(faults, sources, sink)
         return None
     files = list(lenders)
-    ids_of_library: list[list[bytes]] = []  # the module id of each container
-    chosen: dict[int, set[int]] = {}  # numbers of containers, by number of the library
+    ids_of_library: list[list[bytes]] = []  # by library: the module id of each container
+    chosen: dict[int, set[int]] = {}  # by library: the numbers of containers to borrow
     ids_seen: set[bytes] = set()
     for number, (library, wanted_ids) in enumerate(lenders.items()):
         ids = module_ids(contents.ids(number))

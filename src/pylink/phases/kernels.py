@@ -42,13 +42,14 @@ if TYPE_CHECKING:
 # Attribute of .nv.info: kernels end with an error barrier (in every object of -G).
 GEN_ERRBAR_AT_EXIT = EIATTR_NUMBER["GEN_ERRBAR_AT_EXIT"]
 
-# SM numbers of the chips with short additions.
+# SM numbers of the chips for which some IADD3 instructions become IADD (UPDATE_SHORT_ADDS).
 SHORT_ADD_CHIPS = (120, 121)
 
 
 def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     """Rewrite the kernels of the inputs; `objects` itself if nothing changes."""
-    # Old files are converted before the other steps. The finalizer of 12.9 changes only capsules.
+    # Files from before 13.0 are converted first: only their capsules if the link follows a release
+    # before 13.0, else only their code.
     early_mode = MODE_EARLY_CAPSULES if objects.traits & TRAIT_EARLY_FILES else MODE_EARLY_CODE
     # Each step has the number of a file, and the mode in which its kernels are changed.
     steps = [(number, early_mode) for number in elfread.find_flagged(objects.files, FileFlag.EARLY)]

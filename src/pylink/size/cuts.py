@@ -131,7 +131,7 @@ def _section_name_ranges(
     if table_number >= len(sections) or sections[table_number].stored < 0:
         return
     names = sections[table_number]
-    first_users: dict[int, int] = {}  # number of the first section, by the end of its name
+    first_users: dict[int, int] = {}  # first section with a name, by the name's end
     for index, section in enumerate(sections):
         (name_offset,) = struct.unpack_from("<I", cubin, section.header)
         start = names.offset + name_offset

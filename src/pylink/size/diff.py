@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _CODEC_WORDS = {"none": "stored", "lz4": "LZ4", "zstd": "zstd"}
-# `1.2.3`, `.so.12.8` and the like between other parts of a name.
+# A version in the name of a file: `1.2.3` between other parts, or `.12.8` after `.so`.
 _VERSION = re.compile(
     r"(?<=[-_.])v?\d+(\.\d+)+([-_.+]?(post|dev|rc|a|b)\d+)*(?=[-_.]|$)|(?<=\.so)(\.\d+)+$"
 )

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# Levels below an entry, whose rows come from the ledger.
+# Levels below an entry, whose rows come from the ledger: the bytes of entries by part and function.
 INNER = ("part", "template", "function")
 # Names of two rows: bytes that no single function has, and all functions except the largest.
 SHARED = "(shared)"

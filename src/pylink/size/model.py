@@ -32,7 +32,8 @@ DEVICE_KINDS = (CUBIN, RELOCATABLE, PTX, RELOCATABLE_PTX, LTOIR)
 # Number of a leaf that has no rows in the ledger.
 NO_NUMBER = -1
 
-# Names of experiments: the smallest mode, no debug data, and no functions of --what-if.
+# Names of experiments: compression in the smallest mode, without debug data, without the functions
+# of --what-if.
 SMALLER_MODE, NO_DEBUG, WITHOUT = "size-mode", "debug-data", "what-if"
 
 # e_type of ELF files that are loaded: programs and shared libraries.
