@@ -29,7 +29,8 @@ R = TypeVar("R")
 # Waiting tasks per thread of the cluster: enough to keep it busy, without piling up results.
 WAITING_PER_THREAD = 2
 
-# Number of lost workers after which a task is given up.
+# Number of KilledWorker errors after which a task is given up. Dask raises one if more workers were
+# lost with the task than Dask's setting allowed-failures permits.
 MOST_LOSSES = 10
 
 SECONDS_TO_CONNECT = 30
@@ -83,7 +84,7 @@ class Dask:
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """Yield the result of each task, in any order; EngineError if the cluster fails."""
         waiting = iter(tasks)
-        running: dict[Any, tuple[T, int]] = {}  # by future: task, and workers lost with it
+        running: dict[Any, tuple[T, int]] = {}  # by future: task, and its KilledWorker errors
         finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
         def start(task: T, loss_count: int) -> None:

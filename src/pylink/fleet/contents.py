@@ -169,7 +169,7 @@ def _read_arena(files: Sequence[TreeFile]) -> tuple[bytes | None, bytes]:
 
 
 def _read_alone(file: TreeFile, row: int, results: dict[int, FileResult]) -> Iterator[Batch]:
-    """Read one file that is large, or has changed since it was listed."""
+    """Read one file, which may be large, or have changed since it was listed."""
     name = os.fsdecode(file.full_path)
     result = FileResult(OTHER, None, file.stamp)
     results[row] = result

@@ -16,7 +16,7 @@ from pylink.fleet.columns import show_bytes
 # Directories in which build systems put the objects of a target.
 _CMAKE = re.compile(rb"(?:^|(?P<before>.*)/)CMakeFiles/(?P<name>[^/]+)\.dir/")
 _BAZEL = re.compile(rb"(?:^|(?P<before>.*)/)_objs/(?P<name>[^/]+)/")
-# Files that are targets of their own.
+# Suffixes of files that are targets of their own.
 _ARCHIVES = (b".a", b".lib", b".lo")
 
 

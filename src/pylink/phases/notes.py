@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # Contents of .nv.rel.action for sm_75 to sm_90; its meaning is not documented.
 REL_ACTION = bytes.fromhex("73000000000000000000001125000536")
 
-# Attributes of .nv.compat: the suffix of the target, and bits for features of
-# the code, which say whether its finalization can take a fast path.
+# Attributes of .nv.compat: the suffix of the target, and bits for features of the code, which say
+# whether its finalization can take a fast path.
 ACCELERATOR_TARGET = EICOMPAT_NUMBER["CUDA_ACCELERATOR_TARGET"]
 FASTPATH_FEATURES = EICOMPAT_NUMBER["CAN_FASTPATH_FINALIZE"]
 # Bits of FASTPATH_FEATURES that only code for a target with the suffix `a` has: bit 3 for sm_100a,

@@ -56,7 +56,8 @@ class Row:
 class Selection:
     """Selects the bytes of a target, and of functions whose name matches a pattern.
 
-    A target without suffix, such as `sm_90`, includes those with a suffix, such as `sm_90a`.
+    A target without suffix, such as `sm_90`, includes those with one, such as `sm_90a`. `sm_90` and
+    `compute_90` select the same bytes.
     """
 
     __slots__ = ("arch", "match")
