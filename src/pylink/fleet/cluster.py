@@ -154,7 +154,7 @@ def versions() -> tuple[str, ...]:
 
 
 def run_checked(expected: tuple[str, ...], function: Callable[[T], R], task: T) -> R:
-    """Run a task; EngineError if other versions are installed."""
+    """Run a task; EngineError if other versions than `expected` are installed here."""
     if versions() != expected:
         raise EngineError(
             f"a worker has {', '.join(versions())} of pylink, lz4 and xxhash; "

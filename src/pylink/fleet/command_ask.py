@@ -90,7 +90,7 @@ def sql_question(text: str) -> Question:
 def make_tables(
     database: Database, index: Index, question: Question, runner: Engine, schema: str = "main"
 ) -> None:
-    """Make the tables that a question needs beyond those that every database has."""
+    """Make the tables that a question needs in `schema`, beyond those that each schema has."""
     if "functions" in question.needs:
         database.add_functions(schema)
     tables = [name for name in FOLDING_TABLES if name in question.needs]

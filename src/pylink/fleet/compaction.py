@@ -91,13 +91,13 @@ def find_current(index: Index, fragments: Sequence[str]) -> Any:
 
 
 def _read_current(index: Index, fragment: str, current_rows: Any) -> Any:
-    """Read the rows of files whose numbers are in `current_rows`."""
+    """Read the rows of a fragment's table of files whose numbers are in `current_rows`."""
     table = _read(index, fragment, "files")
     return table.filter(need("pyarrow.compute").is_in(table["file"], current_rows))
 
 
 def _read(index: Index, fragment: str, name: str, columns: Sequence[str] | None = None) -> Any:
-    """Read a table, cast to the present column types."""
+    """Read the table `name` of a fragment, cast to the present column types."""
     kinds = (
         TABLES[name] if columns is None else {column: TABLES[name][column] for column in columns}
     )

@@ -43,7 +43,7 @@ ORDER BY a.raw_root, a.raw_path, a.entry, b.raw_root, b.raw_path, b.entry, b.num
 
 @dataclass(frozen=True, slots=True, order=True)
 class SectionPlace:
-    """A section: its file, and its offset and number in the object `entry` of the file."""
+    """A section: its file, and its offset and number in object number `entry` of the file."""
 
     root: bytes
     path: bytes

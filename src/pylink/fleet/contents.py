@@ -108,7 +108,7 @@ def read_contents(
 def _read_some(
     rows: Sequence[int], files: Sequence[TreeFile], results: dict[int, FileResult]
 ) -> Iterator[Batch]:
-    """Read the device code of files that fit into one arena."""
+    """Yield the device code of `files`, which fit into one arena; `rows` are their rows."""
     arena, extents = _read_arena(files)
     if arena is None:
         for row, file in zip(rows, files, strict=True):
@@ -199,7 +199,7 @@ def _read_alone(file: TreeFile, row: int, results: dict[int, FileResult]) -> Ite
 
 
 def _unpack(file: TreeFile, row: int, data: bytes, result: FileResult) -> Iterator[Batch]:
-    """Unpack the device code of a container, up to damage if there is any."""
+    """Yield the device code of a container, up to damage, of which `result` gets a note."""
     name = os.fsdecode(file.full_path)
     if result.kind == KIND_NAMES[inputkinds.THIN_ARCHIVE]:
         result.stamp = file.stamp.without_times()  # members may change while its own stamp stays

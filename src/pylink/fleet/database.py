@@ -130,7 +130,7 @@ class Database:
             ) from error
 
     def ask(self, text: str, values: Sequence[object] = ()) -> Answer:
-        """Run a query. Raises BadQuery."""
+        """Run a query, with `values` for its parameters; BadQuery if DuckDB refuses it."""
         try:
             cursor = self._connection.execute(text, list(values))
             columns = [column[0] for column in cursor.description or ()]

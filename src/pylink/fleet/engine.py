@@ -26,7 +26,7 @@ class Engine(Protocol):
     """The interface of engines."""
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-        """Return the result of each task, in any order."""
+        """Yield what `function` returns for each task, in any order."""
         ...
 
     def close(self) -> None: ...
@@ -42,7 +42,7 @@ class Local:
         self._threads = threads
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-        """Yield the result of each task, in order."""
+        """Yield what `function` returns for each task, in order."""
         waiting = iter(tasks)
         first = [*itertools.islice(waiting, self._threads)]
         if len(first) < 2:

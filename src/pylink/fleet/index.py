@@ -195,7 +195,7 @@ class Index:
         return count
 
     def publish(self, name: str, tables: dict[str, bytes]) -> None:
-        """Add a fragment of these Parquet files, by the name of the table, atomically."""
+        """Add the fragment `name` atomically; `tables` has its Parquet files by table name."""
         unfinished = self.fragment_path(UNFINISHED + name)
         _remove(unfinished)
         files = {f"{table}.parquet": tables[table] for table in TABLES}

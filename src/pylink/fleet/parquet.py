@@ -152,14 +152,14 @@ def make_column(kind: str, values: Sequence[Any]) -> Numbers | Texts:
 
 
 def _count_rows(kind: str, column: Numbers | Texts) -> int:
-    """Return the number of rows of a column of that type."""
+    """Return the number of rows of a column of the type `kind`."""
     if isinstance(column, Numbers):
         return len(column.values) // TYPES[kind][2]
     return len(column.ends) // 8 - 1 if column.numbers is None else len(column.numbers) // 4
 
 
 def _slice(kind: str, column: Numbers | Texts, start: int, end: int) -> Numbers | Texts:
-    """Return rows `start` (included) to `end` (excluded) of a column of that type."""
+    """Return rows `start` (included) to `end` (excluded) of a column of the type `kind`."""
     if isinstance(column, Numbers):
         width, valid = TYPES[kind][2], column.valid
         return Numbers(column.values[width * start : width * end], valid and valid[start:end])
@@ -211,7 +211,7 @@ def _pack_chunk(
 
 
 def _pack_page(kind: int, data: bytes, details: tuple[int, Value]) -> tuple[list[bytes], int]:
-    """Return a page, after its header, and the number of unpacked bytes of both."""
+    """Return the header and the packed data of a page, and the unpacked bytes of both."""
     if len(data) > MOST_BYTES:
         raise OverflowError("one column of a fragment has more than 2 GiB")
     packed: bytes = need("lz4.block").compress(data, store_size=False)

@@ -29,7 +29,7 @@ def digests_of(payloads: list[Payload]) -> list[int]:
 
 
 def primary_digest(item: MercuryObject, row: int, tally: Counter) -> int:
-    """Return the digest of one primary entry, computed on first use."""
+    """Return the digest of one primary entry; compute and count it (`tally`) on first use."""
     digest = item.digests.get(row)
     if digest is None:
         payload = item.primary[row]
@@ -39,7 +39,7 @@ def primary_digest(item: MercuryObject, row: int, tally: Counter) -> int:
 
 
 def target_digest(item: MercuryObject, row: int, tally: Counter) -> int:
-    """Return the digest of one relocation target's payload, computed on first use."""
+    """Return the digest of one relocation target's payload; compute and count it on first use."""
     digest = item.vectors.digest(row)
     if digest is None:
         fill_targets(item, [row], tally)

@@ -82,7 +82,7 @@ def _join_neighbors(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _find_names(source: Source, start: int, end: int, names: Iterable[bytes]) -> set[bytes]:
-    """Return the names with which a string between two offsets ends."""
+    """Return those of `names` with which some string between two offsets of `source` ends."""
     searched = set(names)
     by_tail: dict[bytes, list[bytes]] = {}
     for name in searched:

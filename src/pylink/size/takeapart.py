@@ -50,7 +50,7 @@ MOST_MEMBERS_IN_ALL = 1 << 20
 
 
 class Reader:
-    """Divides files into leaves of `sizes`; unreadable bytes are leaves of their own."""
+    """Divides files into leaves (ranges) of `sizes`; unreadable bytes are leaves of their own."""
 
     def __init__(self, sizes: Sizes, counter: Counter) -> None:
         self._sizes, self._counter = sizes, counter
@@ -99,7 +99,7 @@ class Reader:
     def _add_unreadable(
         self, name: str, archive: str, size: int, download: int | None, reason: str
     ) -> None:
-        """Add a file or member of `size` bytes whose bytes are all unreadable."""
+        """Add a file, or a member of `archive`, of `size` bytes, which are all unreadable."""
         file = self._add_file(name, archive, size, download, reason)
         self._sizes.leaves.append(Leaf(file, UNREADABLE, size, size, download))
         full_name = f"{archive}:{name}" if archive else name
@@ -138,7 +138,7 @@ class Reader:
     def _read_file(
         self, name: str, archive: str, source: Source, size: int, download: int | None, path: str
     ) -> None:
-        """Read a file, or a member of a zip file; `path` is its name for messages."""
+        """Read a file, or a member of the zip file `archive`; `path` is its name for messages."""
         file = self._add_file(name, archive, size, download)
         first_leaf = len(self._sizes.leaves)
         self._counter.allow(size)
@@ -178,7 +178,7 @@ class Reader:
             self._add_host(source, 0, source.size, file, unit, "")
 
     def _read_archive(self, source: Source, file: int, path: str, depth: int) -> None:
-        """Count the members of an ar archive, and the bytes between them."""
+        """Count the members of the ar archive `path`, nested in `depth` others, and bytes between."""
         data = source.read(0, source.size)
         position = 0
         try:
@@ -224,7 +224,7 @@ class Reader:
     def _add_leaf(
         self, source: Source, start: int, end: int, file: int, kind: str, unit: str = ""
     ) -> Leaf:
-        """Add a leaf for the bytes between two offsets, and return it to set further fields."""
+        """Add a leaf of file number `file` for a range of bytes; return it to set further fields."""
         size = end - start
         leaf = Leaf(file, kind, size, size, source.download(start, end))
         if unit:
@@ -253,7 +253,7 @@ class Reader:
         return leaf
 
     def _read_sections(self, source: Source, file: int, path: str, unit: str) -> None:
-        """Add leaves for device code in any section, and for host bytes between."""
+        """Add leaves of file number `file`: device code in any section, host bytes between."""
         sections = sections_of(source)
         last_end = 0
         for device_code in find_device_code(source, sections):
@@ -296,7 +296,7 @@ class Reader:
     def _read_container(
         self, source: Source, device_code: Embedded, file: int, path: str, unit: str
     ) -> None:
-        """Add the header of a container and its entries."""
+        """Add the header of a container and its entries; `path` is the file's name for messages."""
         start, end, section = device_code.start, device_code.end, device_code.section
         number = self._next_container
         self._next_container += 1
