@@ -108,7 +108,7 @@ def read_contents(
 def _read_some(
     rows: Sequence[int], files: Sequence[TreeFile], results: dict[int, FileResult]
 ) -> Iterator[Batch]:
-    """Yield the device code of `files`, which fit into one arena; `rows` are their rows."""
+    """Yield the device code of `files`, which fit into one arena. `rows` are their numbers."""
     arena, extents = _read_arena(files)
     if arena is None:
         for row, file in zip(rows, files, strict=True):

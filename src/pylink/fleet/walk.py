@@ -164,7 +164,7 @@ class Tree:
 def walk(census: Census, roots: Sequence[bytes], skipped: bytes = b"") -> Tree:
     """Find all files below the roots (absolute paths), except for the directory `skipped`.
 
-    `unseen` of the result also has the files of the index that are below other roots.
+    `census` has the files of the index. Those below other roots are in `unseen` of the result.
     """
     closed = []
     for root in roots:

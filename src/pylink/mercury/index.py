@@ -61,7 +61,7 @@ class Node:
 
 
 class Tree:
-    """The kept objects of one signature and one shape; `members` are the rows of all of them."""
+    """The kept objects with one signature and one shape; `members` are the rows of all of them."""
 
     __slots__ = ("members", "root")
 

@@ -52,7 +52,7 @@ def report_pools(placed: Placed, large: Sequence[int], limit: int, sink: Sink) -
 
 
 def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
-    """Yield the shares of a function's pool: pieces placed in it, then its own section."""
+    """Yield the shares of a function's pool: literals placed in it, then its own section."""
     objects = merged.objects
     for row in merged.pools:
         if row.kernel == function:

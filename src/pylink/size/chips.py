@@ -19,7 +19,7 @@ TEGRA = (53, 62, 72, 87, 101, 110)
 
 
 def plain_number(leaf: Leaf, kind: str) -> int:
-    """Return the number of a leaf's target: 90 for `sm_90`.
+    """Return the number of the target of a leaf (a range of a file): 90 for `sm_90`.
 
     0 for a leaf that is not of `kind`, or whose target has a suffix, such as `sm_90a`.
     """

@@ -28,7 +28,7 @@ _TABLE_SECTIONS = re.compile(r"\.(dynstr|dynsym|strtab|symtab|shstrtab|comment|d
 
 
 def find_unnamed(sizes: Sizes, source: Source, leaves: Sequence[Leaf]) -> frozenset[int]:
-    """Return the kernels of a file, as numbers of the ledger, whose names its host code lacks.
+    """Return the numbers (in `sizes.ledger`) of a file's kernels whose names its host code lacks.
 
     `leaves` are all leaves of the file `source`, after all of its entries have been counted.
     """
@@ -48,7 +48,7 @@ def find_unnamed(sizes: Sizes, source: Source, leaves: Sequence[Leaf]) -> frozen
 
 
 def _find_kernels(sizes: Sizes, leaves: Iterable[Leaf]) -> set[int]:
-    """Return the kernels of linked cubins, by number in the ledger: code with parameters."""
+    """Return the numbers (in `sizes.ledger`) of kernels in linked cubins: code with parameters."""
     entry_groups = array("i", [-1]) * sizes.entry_count
     for leaf in leaves:
         if leaf.kind == CUBIN and leaf.number != NO_NUMBER:
@@ -63,7 +63,7 @@ def _find_kernels(sizes: Sizes, leaves: Iterable[Leaf]) -> set[int]:
 
 
 def _leaf_ranges(leaves: Iterable[Leaf]) -> Iterator[tuple[int, int, Leaf]]:
-    """Yield the start and end of each leaf; the leaves of a file follow each other."""
+    """Yield each leaf (range of a file) with its start and end; they follow each other."""
     start = 0
     for leaf in leaves:
         yield start, start + leaf.installed, leaf

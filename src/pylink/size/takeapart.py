@@ -178,7 +178,7 @@ class Reader:
             self._add_host(source, 0, source.size, file, unit, "")
 
     def _read_archive(self, source: Source, file: int, path: str, depth: int) -> None:
-        """Count the members of the ar archive `path`, nested in `depth` others, and bytes between."""
+        """Count the members of the ar archive `path`, in `depth` others, and the bytes between."""
         data = source.read(0, source.size)
         position = 0
         try:
@@ -224,7 +224,7 @@ class Reader:
     def _add_leaf(
         self, source: Source, start: int, end: int, file: int, kind: str, unit: str = ""
     ) -> Leaf:
-        """Add a leaf of file number `file` for a range of bytes; return it to set further fields."""
+        """Add a leaf of file number `file` for a range; return it to set further fields."""
         size = end - start
         leaf = Leaf(file, kind, size, size, source.download(start, end))
         if unit:
