@@ -79,7 +79,7 @@ class Confirmation:
 
 
 def confirm(database: Database, engine: Engine, schema: str = "main") -> Confirmation:
-    """Compare all sections that have equal digests in the index with this schema."""
+    """Compare all sections that have equal digests, in the index whose tables are in `schema`."""
     total = Confirmation(0, 0, [], [])
     rows = database.stream(_PAIRS.format(s=schema))
     pairs = (Pair(SectionPlace(*row[:5]), SectionPlace(*row[5:10]), row[10]) for row in rows)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PART_FILES = 4096
 PART_BYTES = 128 << 20
 
-# A file above this size is read only up to its head, unless that shows that it may have code.
+# A file above this size is read only up to its head, unless the head shows that it may have code.
 LARGE_FILE = 1 << 20
 
 NO_FILES = Files.of(())

@@ -57,11 +57,11 @@ def update(
 ) -> Update:
     """Index the files below `roots`, absolute paths; without roots, below those of the index.
 
-    Files of other roots are not checked. With `names`, only the files that these name are checked,
-    and all files in directories that these name. `progress` is called with the bytes done and in
-    total. `targets` is the path of a description of targets, empty for targets by directory, None
-    for the description that the index names. Raises NothingToRead, BadDescription, BrokenIndex,
-    BusyIndex, and EngineError.
+    Files of other roots are not checked. With `names`, only these files are checked, and all files
+    in those of `names` that are directories. `progress` is called with the bytes done and in total.
+    `targets` is the path of a description of targets, empty for targets by directory, None for the
+    description that the index names. Raises NothingToRead, BadDescription, BrokenIndex, BusyIndex,
+    and EngineError.
     """
     with Writing(index.directory):
         index.refresh()

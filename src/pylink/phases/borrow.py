@@ -224,7 +224,7 @@ def insert_modules(
     """Return the link with the modules `needed` inserted.
 
     With them it chooses again which members of archives it takes. The modules come in front of the
-    device runtime, so that this is not linked for symbols which they define.
+    device runtime, so that the runtime is not linked for symbols which they define.
     """
     names = candidates.loaded.names
     position = min(find_system(candidates.loaded.job, names), default=len(names))

@@ -1,4 +1,4 @@
-"""Phases cicc-lto and ptxas-lto: compile the LTO-IR of a link to PTX, and this to a cubin.
+"""Phases cicc-lto and ptxas-lto: compile the LTO-IR of a link to PTX, and the PTX to a cubin.
 
 If all inputs have LTO-IR, the cubin is the whole program and the result of the link. Otherwise it
 is one more relocatable cubin.

@@ -80,7 +80,7 @@ def rebuild_debug(merged: Merged, sink: Sink) -> None:
 
 
 def _rebuild_section(merged: Merged, name: bytes) -> Rebuilt | Fault | None:
-    """Rebuild the section of this name; return the fault if an input is damaged.
+    """Rebuild the debug section `name`; return the fault if an input is damaged.
 
     None if the output has no such section.
     """

@@ -6,8 +6,8 @@ target of one link, so a link's result is the same as alone. What cannot be shar
 missing file, is left to each link, which reports the error.
 
 Memory: the inputs, and the decompressed payloads that several links take, once each. Each running
-link adds a copy of the code that it takes, unless nearly all of this is stored uncompressed in one
-large arena, where the link reads it in place.
+link adds a copy of the code that it takes, unless nearly all of that code is stored uncompressed in
+one large arena, where the link reads it in place.
 """
 
 from __future__ import annotations
@@ -335,7 +335,7 @@ class SharedInputs:
     def gather(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, bytes] | None:
         """Return an arena with the payloads of the PickRows `rows`, and their extents.
 
-        This is the shared arena that has nearly all of them; the others are written to its tail.
+        It is the shared arena that has nearly all of them; the others are written to its tail.
         None if that is not possible, e.g. since they do not fit into the tail.
         """
         return None if self._tail is None else payloads.gather_in_place(rows, arenas, self._tail)

@@ -85,7 +85,7 @@ class _Packer:
     def __init__(self, payload: bytes, data: bytes, codec: int) -> None:
         self._data, self._codec, self._payload = data, codec, payload
         self._level = 0
-        self._before: bytes | None = None  # the contents compressed by this library
+        self._before: bytes | None = None  # the contents, compressed like the variants
         self._exact = True  # False if no level gives the size of the payload
 
     def saving(self, reduced: bytes, functions: set[str], *, deflate: bool) -> Saving:

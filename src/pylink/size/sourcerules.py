@@ -106,7 +106,7 @@ def unnamed_kernels(sizes: Sizes) -> Iterable[Reduction]:
 
 
 def large_templates(sizes: Sizes, templates: list[Row]) -> Iterable[Reduction]:
-    """Yield the largest templates with many instances; only the sources can change this."""
+    """Yield the largest templates with many instances; only the sources can reduce their number."""
     large = [row for row in templates if row.count >= _MANY_INSTANCES and row.keys[0] != SHARED]
     for row in large[:_MAX_TEMPLATES]:
         yield Reduction(
