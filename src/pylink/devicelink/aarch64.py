@@ -253,7 +253,10 @@ def _emit_conditional(code: Code, instruction: int, label: str) -> None:
 
 
 def _encode_branch(word: int, distance: int) -> int:
-    """Return the instruction B over a distance in bytes; bits 0 to 25 have it in instructions."""
+    """Return the instruction `word`, a B, with its distance, which is given in bytes.
+
+    Bits 0 to 25 have the distance in instructions.
+    """
     return word | (distance >> 2 & 0x3FFFFFF)
 
 

@@ -110,7 +110,7 @@ def _main(
 
 
 def _with_environment(argv: Sequence[str]) -> list[str]:
-    """Return the arguments, with those of the environment variables of nvcc."""
+    """Return the arguments, with those of nvcc's environment variables if their quotes match."""
     try:
         before, after = (
             split_arguments(os.environ.get(variable, ""), Sink()) for variable in (PREPEND, APPEND)

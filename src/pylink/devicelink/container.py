@@ -85,7 +85,7 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
     if form.debug:
         flags |= FLAG_DEBUG
     after_header = _pad(form.name + b"\0") if form.name else b""
-    block_offset = 0  # in the entry; 0 without a block
+    block_offset = 0  # of COMPAT_BLOCK in the entry; 0 without it
     compat = find_compat(data) if sm >= FIRST_COMPAT_SM else None
     if compat:
         flags |= FLAG_COMPATIBLE

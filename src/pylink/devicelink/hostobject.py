@@ -58,7 +58,9 @@ NT_GNU_PROPERTY_TYPE_0 = 5
 # Roles of a unit.
 OWN = 0  # the unit's own constructor calls this object
 LENT = 1  # only a shared library contains the unit: this object has a constructor for it
-OPTIONAL = 2  # an archive's member contains it, too: like OWN if that is linked, else like LENT
+# A shared library and a member of an archive contain the unit: like OWN if the host linker takes
+# the member, else like LENT.
+OPTIONAL = 2
 # The start of a unit's text in the section of module ids, by role.
 ID_PREFIXES = {OWN: "def", OPTIONAL: "def lend"}
 
@@ -192,8 +194,9 @@ def emit_units(
 ) -> None:
     """Emit the function of each unit, which its constructor calls.
 
-    These functions differ only in the symbols of their relocations. So one for hidden units and one
-    for others are made, with the symbol WRAPPER in place of a wrapper, and then copied.
+    These functions differ only in the symbols and addends of their relocations. So one for hidden
+    units and one for others are made, with the symbol WRAPPER in place of a wrapper, and then
+    copied. `offset_of_id` has the offsets of the units' texts in the section of module ids.
     """
     patterns = {}
     for hidden in {unit.hidden for unit in units}:

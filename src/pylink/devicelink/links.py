@@ -163,9 +163,10 @@ def step_reports(request: Request) -> dict[str, Value]:
 
 
 def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
-    """Return the -cpu-arch name of the host objects; None without any, or for an unknown machine.
+    """Return the -cpu-arch name of the machine that the host objects are for.
 
-    Reports a fatal diagnostic if they are for different machines.
+    None without host objects, or for an unknown machine. Host objects for different machines are a
+    fatal diagnostic.
     """
     machines: dict[int, str] = {}  # the first object for each ELF machine
     for head, name in shared.different_heads(MACHINE.stop, is_library).items():
@@ -186,7 +187,8 @@ def thread_count(request: Request) -> int:
 class LastLink:
     """The end of the last of `count` links, for which threads wait.
 
-    The list `raised` gets the exceptions of their threads, since an interrupted link may never end.
+    `raised` is the list that gets the exceptions of the links' threads. `wait` looks at it, since
+    after an exception some links may never begin or end.
     """
 
     __slots__ = ("_ended", "_lock", "_raised", "_unfinished")
@@ -241,7 +243,10 @@ def link_all(
     last_link = LastLink(len(links), raised)
 
     def work(number: int) -> None:
-        """Do a link and pack its result; numbers from the count of links on are `when_linked`'s."""
+        """Do the link with this number and pack its result.
+
+        A number after those of all links stands for a function of `when_linked`, which is called.
+        """
         if number >= len(links):
             if last_link.wait() and not any(map(has_failed, links)):
                 when_linked[number - len(links)](shared, links)
@@ -257,8 +262,8 @@ def link_all(
 
     def link(current: Link) -> bool:
         """Do a link, unless one for an earlier architecture has failed; False without a result."""
-        # If one for an earlier architecture failed, messages of this link are not shown. A failure
-        # of one for a later architecture does not matter.
+        # If the link for an earlier architecture failed, messages of this one are not shown. A
+        # failure for a later architecture does not matter.
         if any(other.failed for other in links[: links.index(current)]):
             return False
         start = now()
@@ -302,10 +307,11 @@ def order_to_begin(archs: Sequence[str]) -> list[int]:
     """Return the numbers of links in the order in which threads begin them.
 
     No result depends on it. Long links come first, so that threads end at about the same time:
-    those of newer architectures are longer. Links of the longest family alternate with others:
-    equal links that begin together also wait for the interpreter and the memory together.
+    links for newer architectures are longer. Links of family C (sm_100 and later), the longest,
+    alternate with others: equal links that begin together also wait for the interpreter and the
+    memory together.
     """
-    orders: dict[bool, list[int]] = {True: [], False: []}  # their numbers, by whether they are long
+    orders: dict[bool, list[int]] = {True: [], False: []}  # numbers of links; True: of family C
     for number in reversed(range(len(archs))):
         orders[Target(archs[number]).family == FAMILY_C].append(number)
     pairs = zip_longest(orders[True], orders[False])

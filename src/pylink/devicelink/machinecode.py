@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     # Offset, type, name of the symbol, addend.
     Relocation: TypeAlias = tuple[int, int, str, int]
-    # One relocation in all copies: offsets, type, symbol or symbols, addends.
+    # The same relocation in each copy of some code: offsets, type, the symbol of all copies or one
+    # for each, addends.
     Column: TypeAlias = tuple[range, int, str | Sequence[str], Sequence[int]]
 
 # A record of .eh_frame begins with its length, which is a multiple of this.
@@ -152,9 +153,9 @@ class Code:
     ) -> None:
         """Append a copy of the only function of `other` under each of the names.
 
-        `moves` says how relocations with a symbol change: the symbol of all copies, or a list of
-        the symbols of the copies; and for each copy the number that its addend grows by. All is
-        done by column, not by copy, since a step may have thousands of units.
+        `moves` says, by symbol, how relocations with that symbol change. It has the new symbol, one
+        for all copies or a list with one for each, and numbers to add to the addends, one for each
+        copy. A relocation is changed in all copies at once: a step may have thousands of units.
         """
         function, step, count = other.functions[0], len(other.data), len(names)
         first, size = len(self.data), step * count

@@ -8,7 +8,8 @@ from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.facts.releases import FOLLOWED_NAMES, release_named
 from pylink.subtools.programs import cuda_tools
 
-# Options of `pylink dlink` alone: the toolkit's path; to accept any command line of nvcc.
+# Options of `pylink dlink` that nvcc lacks: one names the toolkit, the other says that any command
+# line of nvcc is accepted.
 CUDA_OPTION, AS_NVCC = "--cuda", "--as-nvcc"
 
 DEVICE_RUNTIME = "libcudadevrt.a"
@@ -83,7 +84,8 @@ def find_release(binaries: str) -> str | None:
 def wants_notes(root: str | None) -> bool | None:
     """Return True if the toolkit in `root` is an overlay made to show notes; else None.
 
-    `pylink toolkit-overlay` makes overlays. The notes follow lines that are the same as nvlink's.
+    `pylink toolkit-overlay` makes overlays. A note is a line of pylink's own, after a message in
+    nvlink's words.
     """
     return (root is not None and os.path.isfile(os.path.join(root, "bin", NOTES_FILE))) or None
 

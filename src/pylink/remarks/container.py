@@ -143,7 +143,10 @@ class BitWriter:
             self.write_vbr(value, 6)
 
     def define_abbreviation(self, code: int, operands: tuple[Operand, ...], id_width: int) -> None:
-        """Write the definition of the abbreviation of records with `code`; `id_width` as above."""
+        """Write the definition of the abbreviation of records with `code`.
+
+        `id_width` is the width of abbreviation ids in the block.
+        """
         self.write_fixed(DEFINE, id_width)
         self.write_vbr(1 + len(operands), 5)
         self.write_fixed(1, 1)  # the first operand is a literal, the code

@@ -18,7 +18,7 @@ class RemarkObserver(Observer):
     """Runs each pass whose remarks are shown or written; other passes are not even imported.
 
     The file of remarks is opened after the phase init, so that the link ends early if that fails.
-    `remarks` is the channel that the passes write to, None before that.
+    `remarks` is the channel that the passes write to, None until the phase init has ended.
     """
 
     __slots__ = ("_settings", "_sink", "remarks")

@@ -62,7 +62,8 @@ function(_pylink_list_targets directory result)
   set(${result} ${targets} PARENT_SCOPE)
 endfunction()
 
-# Sets `result` to the targets that these properties of a target name, also within generator expressions.
+# Sets `result` to the targets that properties of a target name, also within generator expressions. The names of the
+# properties follow as further arguments.
 function(_pylink_targets_in_properties target result)
   set(found)
   foreach(property IN LISTS ARGN)
@@ -84,8 +85,8 @@ function(_pylink_targets_in_properties target result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# Sets `result` to the targets that a target links, at any depth, without itself: all, or only those of the types
-# that follow.
+# Sets `result` to the targets that a target links, at any depth, without itself. If types of targets are given as
+# further arguments, only targets of these types count.
 function(_pylink_reachable_targets target result)
   set(found)
   set(remaining ${target})

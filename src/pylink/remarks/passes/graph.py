@@ -24,7 +24,7 @@ Step = tuple[int, bool]
 
 
 class CallGraph:
-    """The callees of every function, in order of the call rows.
+    """The callees of every function, in order of the rows of the link's call graph.
 
     A node is the number of an entity, or that of a prototype plus the number of entities. A call
     through a pointer leads to its prototype, and from there to all functions that it may call.

@@ -36,7 +36,7 @@ class Outputs:
         return self.placed.places[out].size
 
     def contents(self, out: int) -> int:
-        """Return the origin of the section's bytes: a value of `ContentsFrom`, or a row number."""
+        """Return the origin of the section's bytes: a value of `ContentsFrom`."""
         return self.placed.places[out].contents
 
     def place(self, out: int) -> Place:

@@ -99,7 +99,10 @@ class ResolutionPass:
                     current = later
 
     def _contested(self) -> dict[int, list[Definition]]:
-        """Return the definitions of each entity that has several, in order of the inputs."""
+        """Return, by entity (a symbol of the link), its definitions in order of the inputs.
+
+        Only entities with several definitions are in the result.
+        """
         first: dict[int, Definition] = {}  # the first definition of each entity
         contested: dict[int, list[Definition]] = {}
         merged = self.merged
