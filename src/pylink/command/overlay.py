@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 COMPILER = "nvcc"
 PROFILE = "nvcc.profile"
 LINKER = "nvlink"
-# Programs of the toolkit that the overlay replaces, and their new names, under which it runs them.
+# Programs of the toolkit that copies of pylink replace, and the names in the overlay of the links
+# to the toolkit's own programs, which the copies run.
 PACKER = "fatbinary"
 REPLACED = {COMPILER: "toolkit-nvcc", PACKER: "toolkit-fatbinary"}
 # The directory of libraries in an overlay.
@@ -114,8 +115,7 @@ def make_overlay(
 def _put_in_place(unfinished: str, directory: str) -> None:
     """Rename `unfinished` to `directory`. A directory that exists is removed last, or put back.
 
-    No directory has the name only between two renames. A build that runs meanwhile keeps its open
-    files.
+    The name is missing only between two renames. A build that runs meanwhile keeps its open files.
     """
     if not os.path.lexists(directory):
         os.rename(unfinished, directory)

@@ -23,7 +23,7 @@ WRAPPER_PREFIX = b"__fatbinwrap"
 # Header of a container: magic, version, its own size, bytes of the entries after it.
 CONTAINER = struct.Struct("<4sHHQ")
 
-# Header of an entry. docs/inputs.md has the fields in this order; versions are minor, then major.
+# Header of an entry; `EntryHeader` in headers.py names the fields, docs/inputs.md explains them.
 ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
 ENTRY_MARK = 0x101
 CUBIN_VERSION = (8, 1)  # minor and major, of an entry with a cubin

@@ -14,8 +14,8 @@ MODE_EARLY_CODE = 3  # convert code from before 13.0 to that of 13.0; change no 
 MODE_EARLY_CAPSULES = 4  # convert capsules (mercury code) as nvlink 12.9 does; change no code
 MODE_GUARDED = 5  # make code that was compiled for fixed latencies wait for its results
 
-# Bits that convert all functions to the code of another release. A sum of such bits takes the place
-# of a mode.
+# Bits that convert all functions to the code of another release: a sum of them is passed instead of
+# a mode.
 UPDATE_GUARD_BSYNC = 0x100  # insert a NOP in front of BSYNC
 UPDATE_UNGUARD_BSYNC = 0x200  # remove the NOP in front of BSYNC
 UPDATE_SHORT_ADDS = 0x400  # IADD in place of IADD3, in functions that were not scheduled

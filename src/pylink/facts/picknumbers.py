@@ -12,7 +12,8 @@ class Demand:
     ALWAYS = 0
     SYSTEM = 1  # device runtime: if files before it lack a function, or another file needs it
     NEEDED = 2  # if it defines a symbol that another file needs
-    TOGETHER = 3  # with all of its group, if one of them defines a symbol that another file needs
+    # With all files of its archive that have this number, if another file needs a symbol of one.
+    TOGETHER = 3
 
 
 class Codec:

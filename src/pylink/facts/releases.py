@@ -108,7 +108,7 @@ class Release:
         return f"nvlink of Cuda compilation tools, release {self.release}, V{self.version}"
 
 
-# Traits of the releases up to 12.9, and of those from another one on.
+# Traits of the releases up to 12.9 (_TO_12_9), of 13.1 and later ones (_FROM_13_1), and so on.
 _TO_12_9 = TRAIT_EARLY_FILES | TRAIT_NULL_FUNCTIONS
 _FROM_13_1 = TRAIT_ALIGNS_ARRAYS | TRAIT_PARTS_ACCELERATED | TRAIT_SHORT_ADDS
 _FROM_13_2 = _FROM_13_1 | TRAIT_KEEPS_SHARED | TRAIT_EXTERNS_LAST

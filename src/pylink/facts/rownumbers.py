@@ -41,17 +41,18 @@ class EntityFlag:
     KERNEL = 1
     DEFINED = 2
     LOCAL = 4
-    LIVE = 8  # reaches the output
+    LIVE = 8  # the output has it
     COMMON = 32
     TAKEN = 64  # its address is taken: a CallBlock.TAKEN row of the call graph names it
     INTERNAL = 128  # local or constant, of internal visibility: dropped from executables
     WEAK = 256  # every definition is weak
     UNSIZED = 512  # extern __shared__ array
-    MAYBE_TAKEN = 1024  # like TAKEN, but the linked code of that file does not take the address
+    # A file has a row as for TAKEN, but the code that is linked from it does not take the address.
+    MAYBE_TAKEN = 1024
     DESELECTED = 2048  # dead only because some kernels were not selected
-    UNSELECTED = 4096  # a kernel that lives only where device code launches it
-    UNCALLED = 8192  # a function whose address is taken and that `find_live` did not reach
-    INNER = 16384  # a function whose code is a part of another's, as -ewp compiles it
+    UNSELECTED = 4096  # a kernel that is not among the selected ones; device code may launch it
+    UNCALLED = 8192  # its address is taken, but no call from a kernel leads to it (`find_live`)
+    INNER = 16384  # a function whose code is a part of another function's, as -ewp compiles it
     UNBOUNDED = 32768  # a function of a whole program with recursion that nothing else shows
     ALIAS = 65536  # with INNER: another name for the other function, as PTX `.alias` makes it
 

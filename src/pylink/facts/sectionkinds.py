@@ -6,8 +6,9 @@ into native code.
 
 from __future__ import annotations
 
-# Largest alignment in bytes, since no constant is read in larger units, when nvlink packs a bank of
-# constants that is too full. A bank in which all constants are smaller is not aligned to it.
+# When nvlink packs a bank of constants that is too full, it aligns each constant to its size, but
+# to at most this number of bytes, the largest unit in which a constant is read. A bank in which all
+# constants are smaller is not aligned to it.
 PACKED_ALIGN = 8
 
 OTHER = 0  # any other section with contents

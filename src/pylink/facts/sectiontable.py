@@ -161,9 +161,10 @@ class Kind:
     entsize: int = 0  # sh_entsize of the output, in bytes
     trait: int = 0  # TRAIT_ bits of releases, or 0: see `brought`
     features: int = 0  # IS_ bits
-    # The name from sm_100 on, until the second program renames the section to the name with a bank.
-    # It is for bank `first_bank` (0: any); native code (`tables/kinds.pxd`) has that of PIC_BANK.
-    # Types of mercury sections count from `first_bank` on.
+    # The name from sm_100 on, until the second program (the step that makes the final file from the
+    # mercury file) renames the section to the name with a bank. It is for bank `first_bank` (0:
+    # any); native code (`tables/kinds.pxd`) has the name for PIC_BANK. Types of mercury sections
+    # count from `first_bank` on.
     first: str = ""
     first_bank: int = 0
 

@@ -58,7 +58,7 @@ class OutputBuffer:
 
     @property
     def image(self) -> bytes | LazyFile:
-        """The output's bytes if it is made in memory; else the file, empty before `commit`."""
+        """The output: bytes if it is made in memory; else its file, or b"" before `commit`."""
         return self.canvas.image if self._file is None else self._written
 
     def commit(self) -> bool:

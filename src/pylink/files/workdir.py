@@ -25,14 +25,14 @@ def working_directory() -> str:
 def absolute_path(path: str) -> str:
     """Return the absolute path; like os.path.abspath, but it works in a deleted directory.
 
-    While a link is reproduced, it is the path on the machine of the first link.
+    While a link is reproduced, it is the path on the machine of the original link.
     """
     full_path = os.path.normpath(os.path.join(working_directory(), path))
     return full_path.removeprefix(_roots[-1]) if _roots else full_path
 
 
 def present_path(path: str) -> str:
-    """Return the path on this machine for a path on the machine of the first link.
+    """Return the path on this machine for a path on the machine of the original link.
 
     It is the same path unless a link is reproduced.
     """

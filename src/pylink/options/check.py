@@ -53,8 +53,8 @@ def check(
     """Refuse, with a fatal diagnostic, options that a link cannot use.
 
     `toolkit` is the release of the toolkit whose linker pylink replaces. `spellings` says, by
-    attribute, how the user spelled options that not all releases have. Without `needs_nvvmpath` the
-    installed libraries for link-time optimization are used.
+    attribute, how the user spelled options that not all releases have. Without `needs_nvvmpath` a
+    link with link-time optimization may lack --nvvmpath: it uses the installed libraries.
     """
     release = values.get("nvlink_version") or toolkit
     if release is not None:

@@ -13,8 +13,9 @@ def split_arguments(text: str, sink: Sink) -> list[str]:
     """Split the text of an options file into arguments.
 
     Blanks separate arguments except between double quotes. A backslash is removed, and the next
-    character does not separate or quote. If it is a double quote, it is removed, too, unless an
-    escaped backslash is in front of it. Single quotes and `#` are ordinary. A NUL ends the text.
+    character does not separate or quote. If that character is a double quote, it is removed, too,
+    unless an escaped backslash is in front of it. Single quotes and `#` are ordinary characters. A
+    NUL ends the text.
     """
     text = text.partition("\0")[0]
     if '"' not in text and "\\" not in text:

@@ -18,8 +18,8 @@ class Input:
     """One input: the name for diagnostics, and the bytes, None for a file that is not read yet.
 
     `whole_archive` says that every member of an archive is linked. `skipped` is the value of -l
-    for which nvlink would not take this archive. `library` describes a shared library that was
-    read already; `data` is then only its header.
+    for which nvlink would not take this archive, None if it would. `library` describes a shared
+    library that was read already; `data` is then only its header.
     """
 
     __slots__ = ("data", "library", "name", "skipped", "whole_archive")
