@@ -1,1 +1,1 @@
-"""The command line: options, their files and checks, help, and toolkits with pylink in them."""
+"""The command line, its help, manual pages and completions, and toolkits with pylink in them."""

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pylink.devicelink.request import Request
 
 DEVICE_LINK = ("-dlink", "--device-link")
-# A link that returns from native code waits so long for another link that runs Python code.
-# Python's default is longer than most calls of native code take.
+# A link that returns from native code waits at most this long for another link that runs Python
+# code. Python's default is longer than most calls of native code take.
 SWITCH_INTERVAL_S = 0.0002
 
 

@@ -85,9 +85,10 @@ class Machine(ABC):
 
     @abstractmethod
     def emit_common(self, code: Code, layout: Layout) -> None:
-        """Emit the common function: all units' functions call it with their wrapper and callback.
+        """Emit the common function, which registers all units (objects with device code).
 
-        The call for the last unit to arrive registers everything.
+        Each unit's function calls it with the unit's wrapper and callback. The call for the last
+        unit to arrive registers everything.
         """
 
     @abstractmethod
@@ -116,7 +117,7 @@ class Machine(ABC):
 
     @abstractmethod
     def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
-        """Emit the functions of a unit: the one that uses its id, its callback, its constructor.
+        """Emit the functions of an object of -r: one that uses its id, callback, constructor.
 
         The constructor calls `register` with the callback, the wrapper, the id, and the function
         that uses the id.

@@ -192,7 +192,7 @@ def emit_units(
     host: Machine,
     code: Code,
 ) -> None:
-    """Emit the function of each unit, which its constructor calls.
+    """Emit the function of each unit (linked module), which the unit's constructor calls.
 
     These functions differ only in the symbols and addends of their relocations. So one for hidden
     units and one for others are made, with the symbol WRAPPER in place of a wrapper, and then
@@ -223,7 +223,7 @@ def _is_hidden(unit: Unit) -> bool:
 def emit_lenders(
     units: Sequence[Unit], offset_of_id: dict[Unit, int], host: Machine, code: Code
 ) -> list[str]:
-    """Emit constructors for the modules that libraries lend, and return the constructors' names.
+    """Emit constructors for the units that shared libraries contain; return their names.
 
     `offset_of_id` has the offsets of the units' texts in the section of module ids.
     """

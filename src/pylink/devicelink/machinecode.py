@@ -213,9 +213,9 @@ class FrameTable:
         return_register: int,
         initial_frame: str,
     ) -> None:
-        """Make the table from the attributes of a `Machine` of these names.
+        """Make the table for `functions`, which are in the section with the name `section`.
 
-        `section` is the name of the section that contains the functions.
+        The other parameters are the attributes of a `Machine` that have the same names.
         """
         augmentation = bytes((1, PCREL_SDATA4))  # size in bytes, and contents
         data_step = 0x78  # -8 as sleb128: operations count places of registers in words

@@ -93,8 +93,8 @@ OPTIONS = (
     NvccOption("time", "time", TEXT),
     NvccOption("forward-unknown-to-host-compiler", "forward-unknown-to-host-compiler"),
     NvccOption("options-file", "optf", LIST),
-    # Options of the compilers for device and host code; they have no effect on linked code. Of -O
-    # only the order of the module ids depends.
+    # Options of the compilers for device and host code; they have no effect on linked code. -O
+    # only decides the order of the module ids.
     NvccOption("define-macro", "D", LIST, IGNORED, joined=True),
     NvccOption("undefine-macro", "U", LIST, IGNORED, joined=True),
     NvccOption("include-path", "I", LIST, IGNORED, joined=True),

@@ -135,7 +135,7 @@ class X86_64(Machine):
         code.end()
 
     def emit_lender(self, code: Code, name: str, wrapper: str, id_offset: int | None) -> None:
-        """Emit a constructor for a unit that a library lends; see `Machine`.
+        """Emit a constructor for a unit whose code is in a shared library; see `Machine`.
 
         With `id_offset` it compares the id with each text among the module ids of the linked file.
         If one is equal, it returns.

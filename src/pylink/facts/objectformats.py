@@ -1,7 +1,7 @@
 """Fields of a cubin's ELF header: one row per object format, recognized by two bytes of e_ident.
 
-`header.py` writes the rows as constants for the reader; `inspect` and the replacement of nvJitLink
-use them here. The experiments are in docs/older-objects.md.
+`header.py` writes the rows as constants for the reader of cubins; Python code, such as `inspect`,
+uses them here. The experiments are in docs/older-objects.md.
 """
 
 from __future__ import annotations

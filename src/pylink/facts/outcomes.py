@@ -103,7 +103,7 @@ class IndexFault:
     NAMES = 3  # no string table for section names
     NAME = 4  # a section name outside that table
     RANGE = 5  # a section outside the file
-    SUM = 6  # sections that together are larger than SHARED_BYTES allows
+    SUM = 6  # sections that together have more than 4 times the file's bytes (SHARED_BYTES)
     NAME_SUM = 7  # section names that together are longer than the file
 
 

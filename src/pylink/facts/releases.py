@@ -25,8 +25,8 @@ TRAIT_ENDS_LINES = 1 << 11  # from sm_100 on empty line programs end with an end
 TRAIT_PARTS_ACCELERATED = 1 << 12  # targets without the suffix `a` refuse code for one with it
 TRAIT_OPTIMIZED_FIRST = 1 << 13  # the code that LTO produces is linked before all cubins
 TRAIT_TELLS_UNHOSTED = 1 << 27  # --register-link-binaries names inputs without host code
-TRAIT_EXTERNS_LAST = 1 << 14  # the list of externals of a single kernel grows at its end
-TRAIT_WHOLE_BANK = 1 << 15  # links that select kernels do not fold identical constants either
+TRAIT_EXTERNS_LAST = 1 << 14  # a link's only kernel inherits externals in order, not reversed
+TRAIT_WHOLE_BANK = 1 << 15  # also links that select kernels keep identical constants
 TRAIT_BARE_VALUES = 1 << 28  # from sm_100 on --disable-smem-reservation also changes symbol values
 TRAIT_ONE_HYPHEN = 1 << 29  # the refusal of code that is not a patch spells `-astoolspatch`
 # Code from sm_100 on, which the finalizer rewrites (docs/older-objects.md).

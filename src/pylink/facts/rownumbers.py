@@ -28,7 +28,7 @@ class EntityKind:
     CONSTANT = 2
     SHARED = 3
     RESERVED = 4  # a symbol .nv.reservedSmem.*, which the linker defines
-    UNIFIED = 5  # __UFT*, __UDT*: tables that this link does not have
+    UNIFIED = 5  # __UFT*, __UDT*: symbols of unified tables, which pylink's links do not have
     CONST0_SIZE = 6  # the symbol .nv.ptx.const0.size
     OTHER = 7
     SYSTEM_SHARED = 8  # lives in .nv.shared.reserved.0
@@ -103,7 +103,7 @@ class LinkMode:
 
     RELOCATABLE = 1  # -r
     KEEP_RELOCS = 2  # --preserve-relocs
-    KEEP_CODE = 4  # dead code is not removed; pylink.phases.merge tests this
+    KEEP_CODE = 4  # dead code is not removed: -r, -g, --preserve-relocs, --link-as-tools-patch
     DEBUG = 8  # -g without --suppress-debug-info
     HOST_INFO = 16  # kernels that host code does not name are removed
 

@@ -8,8 +8,8 @@ from pylink.facts import elf, sectionkinds, sectiontable
 from pylink.facts.headerlines import enum_lines, integer_constants
 from pylink.facts.sectiontable import Kind
 
-# Columns of the C rows: attributes of `Kind`, except for the ones that `kind_row` sets. Of these,
-# `given` is `has_bytes`, `what` is `features`, and `slot_numbers` explains `slot`.
+# Columns of the C rows: attributes of `Kind`, except for the ones that `kind_row` sets. There,
+# `given` is `has_bytes` and `what` is `features`; `slot_numbers` explains `slot`.
 _BYTES = """
     ranks[3] nobits given free owner patched mercury place omit link info size twin entsize stem
     exact brought entity_kind trait slot bytes_shrunk first_bank

@@ -81,7 +81,10 @@ class WholeFile:
             raise
 
     def _prepare(self, path: str) -> None:
-        """Open the directory of the file, and a temporary file or memory for the contents."""
+        """Open the directory of the file, and a temporary file for the contents.
+
+        The contents go to memory if the old file can be written but not replaced.
+        """
         if os.path.basename(path) in ("", ".", ".."):
             reason = errno.EISDIR if path else errno.ENOENT
             raise OSError(reason, os.strerror(reason))
@@ -128,7 +131,7 @@ class WholeFile:
     def new_descriptor(self) -> int | None:
         """The descriptor of the file that `commit` will give its name.
 
-        None for a special file, and for a file whose contents `commit` overwrites.
+        None for a device, pipe or open descriptor, and for a file that `commit` overwrites.
         """
         return None if self._directory < 0 or self._overwrites else self._descriptor
 
@@ -187,7 +190,10 @@ class WholeFile:
         return True
 
     def _claim_temporary_name(self) -> None:
-        """Give the file the first free temporary name; if none is open, create one of that name."""
+        """Give the file the first free temporary name.
+
+        If no file is open yet, one of that name is created. OSError if all names are taken.
+        """
         claim = self._create_temporary if self._descriptor < 0 else self._name_temporary
         for number in range(MOST_NAMES):
             name = temporary_name(self._name, number)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pylink.phases.results import Placed
     from pylink.remarks import Remarks
 
-# Bit of `flags` in a variable's row that the native code calls EXTERN: an extern array.
+# Bit of `flags` in a variable's row (EXTERN in native code): the variable is an extern array.
 ARRAY_FLAG = 2
 
 
@@ -201,7 +201,7 @@ class SharedPass:
             )
 
     def _emit_overlaid(self) -> None:
-        """Emit overlaps of variables that several kernels use but no kernel uses together.
+        """Emit the overlaps of two variables, if no kernel uses both and several use each.
 
         Variables of a single kernel are not reported: those of different kernels always overlap.
         """
