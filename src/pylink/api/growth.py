@@ -37,7 +37,7 @@ class Growth:
     scatter: float
     """The relative difference of costs of one size; no model can have a smaller error."""
     twice: float | None
-    """The cost at twice the largest size, as a multiple of that there; None without a model."""
+    """The cost at twice the largest size, as a multiple of the cost there; None without a model."""
     interval: tuple[float, float] | None
     """The interval that holds `twice` with nine chances in ten; None without a forecast."""
     since: float

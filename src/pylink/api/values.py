@@ -45,7 +45,7 @@ def check_keywords(keywords: Mapping[str, object]) -> dict[str, Value]:
 
 
 def without_defaults(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the values without those that equal the default: False and empty lists."""
+    """Return the values without defaults: False of an option without an argument, empty lists."""
     return {name: value for name, value in values.items() if not _is_default(name, value)}
 
 

@@ -9,10 +9,10 @@ docs/growth.md explains the criterion to users.
 2. If there is no model for all sizes, or smaller sizes do not confirm a steep one, the larger sizes
    may have one: the cost may grow in another way from some size on. So a power, the course, is
    fitted to the last two doublings.
-3. The interval of the forecast for twice the size holds all multiples that a sum of functions up to
-   n^2 can forecast and that fit as well (95 % on each side). It also holds the forecasts of the
-   best sums for wider ranges, since the larger sizes may not go on as they are, and the forecast
-   that the smaller sizes give. `CACHE_DIP` and `CACHE_RISE` allow for caches.
+3. The forecast is a multiple: the cost at twice the largest size, divided by the cost there. Its
+   interval holds each multiple that some sum of functions up to n^2 forecasts, if that sum fits
+   about as well as the closest one (95 % on each side). It also holds what the best sums for all
+   sizes and for the smaller sizes forecast. `CACHE_DIP` and `CACHE_RISE` allow for caches.
 4. An interval that is too wide is not a forecast.
 
 Disturbances only make a call longer, so a point far above all others is omitted. The two largest
@@ -36,30 +36,32 @@ if TYPE_CHECKING:
 # Two and eight inputs should do: their bytes differ by a little less than a factor of four.
 FEWEST_SIZES = 5
 LEAST_SPAN = 3.8
-# The course is fitted to the sizes from each of these shares of the largest one on: to the last two
-# doublings and to the last one.
+# The course, a power of the size, is fitted to the sizes from each of these shares of the largest
+# one on: to the last two doublings and to the last one.
 COURSE_STARTS = (1 / 4, 1 / 2)
 FEWEST_COURSE_SIZES = 4
-# Smaller sizes confirm a steep growth if the log of their forecast / the fit's is at most this.
+# Smaller sizes confirm a steep growth if |log(their forecast / that of all sizes)| is below this.
 CONFIRM_LOG_ERROR = 0.15
 # Sizes are whole numbers, so a range may miss its bound by this factor.
 SIZE_TOLERANCE = 0.97
 
-# Decrease of the sum of squares that each part of a sum must bring, in squares of the scatter: that
-# of two standard errors.
+# Each part of a sum must decrease the sum of squared errors by so many squares of the scatter: 4 is
+# the square of two standard errors.
 PART_PENALTY = 4.0
 
 # Relative error below which costs do not differ, because of clocks and rounding.
 LEAST_NOISE = 0.004
 # Largest relative error with which anything is forecast.
 MOST_NOISE = 0.15
-# Largest relative error of a sum for a wider range whose forecast is included in the interval.
+# The interval of a course also holds the forecasts of the sums for all sizes and for the smaller
+# ones, except for a sum whose relative error exceeds this.
 USEFUL_MISFIT = 0.06
-# Least multiple at twice the size with which a sum with n^3 is accepted.
+# A sum with n^3 is tried only if it forecasts more than this multiple for twice the size.
 LEAST_CUBIC_MULTIPLE = 3.0
 # Standard deviations by which the sum of squares of a model may exceed that of the scatter.
 MAX_EXCESS_SIGMA = 5.0
-# Factor by which the chosen sum may exceed that limit if the sum with the least squares does not.
+# The squares of the chosen sum may be so many times the limit by MAX_EXCESS_SIGMA, if those of the
+# sum with the least squares are within it.
 CHOICE_TOLERANCE = 1.5
 # Multiples at twice the size beyond this one are of n^3: n^2 gives 4.
 CUBIC_MULTIPLE = 4.2
@@ -76,8 +78,8 @@ LEAST_TIME_SCATTER = 0.002
 
 # A sum with a multiple in this range may be linear growth that a cache disturbs.
 LINE_LOW, LINE_HIGH = 2.0, 2.5
-# So may a course with a multiple from LINE_LOW to BENT_COURSE_HIGH. The lower bound of its interval
-# is then at most BENT_COURSE_MULTIPLE.
+# A course (the power for the last doublings) with a multiple from LINE_LOW to BENT_COURSE_HIGH may
+# be linear growth, too. The lower bound of its interval is then at most BENT_COURSE_MULTIPLE.
 BENT_COURSE_HIGH, BENT_COURSE_MULTIPLE = 2.9, 1.95
 
 # Largest quotient of the bounds of an interval: INTERVAL_RATIO up to CALM_SCATTER, and more for
@@ -88,9 +90,9 @@ INTERVAL_RATIO_PER_PERCENT, INTERVAL_RATIO_MAX = 0.15, 2.5
 # An interval that is too wide by up to TRIM_RATIO_MAX is narrowed at both ends: in tests, intervals
 # hold the cost more often than promised. The rounding keeps the narrowed one below the limit.
 TRIM_RATIO_MAX, TRIM_ROUNDING = 1.15, 1 + 1e-9
-# A cost is steep if twice the size costs more than this multiple. With n log n it costs less.
+# A cost is steep if twice the size costs more than so many times as much, which n log n does not.
 STEEP_MULTIPLE = 2.35
-# The multiple for a sum of two growing functions: because of a cache, linear growth may look so.
+# The same for a sum of two growing functions: linear growth may look so because of a cache.
 STEEP_MULTIPLE_OF_SUM = 2.6
 
 # Prior of the growth exponent: mean and standard deviation. It weighs as much as one measurement,
@@ -122,7 +124,7 @@ class Growth:
     * `reason`: why there is no model, for people.
     * `terms`: names and factors of the sum.
     * `error`: root of the mean squared relative error.
-    * `twice`: the multiple of the cost at twice the largest size.
+    * `twice`: the cost at twice the largest size, as a multiple of the cost there.
     * `low`, `high`: interval that holds this multiple with nine chances in ten; both are 1 if
       there is no forecast.
     * `outliers`: the sizes of omitted points.
@@ -149,8 +151,8 @@ def fit_points(
 ) -> Growth:
     """Return the growth of (size, cost) pairs; pairs with zero or negative numbers are omitted.
 
-    `resolution` is the unit to which costs were rounded, `scatter` their least relative error.
-    ImportError without numpy.
+    The least of several costs of one size counts. `resolution` is the unit to which costs were
+    rounded, `scatter` the least relative error to assume. ImportError without numpy.
     """
     by_size: dict[float, float] = {}
     for size, cost in points:
@@ -179,7 +181,7 @@ class _Range:
 
     The closest sum has the least squares, the best sum the least penalty (see the head). `misfit`
     is the relative error of the closest sum. `fits` means that the best sum is a model. `low` and
-    `high` are multiples of the cost at twice the largest size.
+    `high` bound the cost at twice the largest size, as multiples of the cost there.
     """
 
     def __init__(self, points: Points, scatter: float) -> None:
@@ -385,7 +387,7 @@ class _Forecast:
     """The forecast of a curve without an allowance for caches.
 
     `low` and `high` are the bounds of the multiple at twice the largest size. `course` is the least
-    multiple that the last doublings support. `model` is None if nothing fits, for `reason`.
+    multiple that the last doublings support. `model` is None if nothing fits; `reason` says why.
     """
 
     points: Points
@@ -476,7 +478,7 @@ def _without_outliers(points: Points, resolution: float) -> tuple[Points, tuple[
         return points, ()
     limit = len(points) // POINTS_PER_OUTLIER
     while len(dropped) < limit and len(points) > FEWEST_SIZES:
-        # Excess in units of noise, index, and the points without this one.
+        # Excess in units of noise, index of the point, and the other points.
         worst: tuple[float, int, Points] | None = None
         for index in range(len(points) - 2):
             others = points.without(index, resolution)

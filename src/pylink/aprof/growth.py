@@ -31,8 +31,8 @@ class Fit:
     * `size_unit`: the unit of sizes; "" if the report does not have it.
     * `part`: `cost` as a share of the costliest routine's.
     * `share`: the cost at ten times the size as a share of the costliest routine's there.
-    * `hurts`: whether a steep routine's `share`, without a model its `part`, is HURTING_SHARE or
-      more.
+    * `hurts`: whether the routine is steep and its `share` (its `part` if there is no model) is at
+      least HURTING_SHARE.
     """
 
     routine: str
@@ -79,7 +79,7 @@ class Fit:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The multiples between which `twice` is, with nine chances in ten."""
+        """The bounds of `twice` with nine chances in ten; (1, 1) without a forecast."""
         return self.growth.low, self.growth.high
 
 
@@ -116,10 +116,10 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
 
 
 def _scatter(points: Sequence[Point]) -> float:
-    """Return the least relative error of a fastest call, from how far calls of a size differ.
+    """Return the relative error of a fastest call, from sizes with several calls; 0 without any.
 
     If n calls are disturbed at random, the fastest differs from an undisturbed one by about 1/n of
-    the mean distance of the others.
+    the mean distance of all from the fastest.
     """
     repeated = [point for point in points if point.occ > 1 and point.min]
     return (

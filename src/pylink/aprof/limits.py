@@ -29,7 +29,7 @@ NEWEST = max(COLUMNS)
 
 # Sums of squares. If one needs more than 64 bits, the largest 64-bit number is written.
 SQUARES = ("sqr", "self_sqr")
-MAX_SQUARE = MAX_COST**3  # limit in memory: up to MAX_COUNT squares of up to MAX_COST
+MAX_SQUARE = MAX_COST**3  # limit in memory: MAX_COUNT (= MAX_COST) squares of costs
 
 # Columns that readers keep as signed 64-bit numbers: sizes, numbers of calls, bounds of costs.
 COUNTS = ("rms", "min", "max", "occ", "self_min", "self_max")

@@ -13,8 +13,8 @@ TIME_USEC = "time-usec"
 VERSION = 4  # of the format, as written
 ROOT = -1  # parent of a context that nothing calls
 
-# Comments with the wall time of a routine's fastest call (name, size, cost in the unit of the
-# report), and with the unit of its sizes.
+# Patterns of comments (lines with the tag c). One has the wall time of a routine's fastest call:
+# name, size, cost in the unit of the report. The other has the unit of the routine's sizes.
 WALL = re.compile(r'wall "([^"]*)" ([0-9]{1,20}) ([0-9]{1,20})')
 UNIT = re.compile(r'size "([^"]*)" (.*)')
 # Comment that names a routine which measured the program and is not part of it.
@@ -148,7 +148,7 @@ class Report:
     warnings: list[str] = field(default_factory=list, compare=False)
 
     def walls(self) -> dict[str, dict[int, int]]:
-        """Return the wall times of fastest calls that comments have, by routine and size."""
+        """Return the wall times in comments: by name of the routine, then by size."""
         walls: dict[str, dict[int, int]] = {}
         for comment in self.comments:
             match = WALL.fullmatch(comment)
@@ -172,9 +172,9 @@ class Report:
         return {match[1]: match[2] for match in matches if match is not None}
 
     def points(self) -> dict[int, list[Point]]:
-        """Return the points of each routine, sorted by size, by id of the routine.
+        """Map the id of each routine to its points, sorted by size.
 
-        A routine without points of its own has those of its contexts; equal sizes are joined.
+        A routine without points of its own has those of its contexts, joined if of equal size.
         """
         points_by_routine: dict[int, dict[int, Point]] = {
             routine.id: {} for routine in self.routines

@@ -13,7 +13,7 @@ from pylink.files.reading import HEAD_SIZE, is_text, read_incoming
 NUMBER = re.compile(r"-?[0-9]{1,40}")
 # Name, image and id of a line with the tag r.
 ROUTINE = re.compile(r'"([^"]+)" "([^"]+)" (\S+)')
-# Names of metrics that readers accept, and those of this package.
+# By each name of a metric that readers accept: the name of the metric in this package.
 METRICS = {BB_COUNT: BB_COUNT, "bb_count": BB_COUNT, TIME_USEC: TIME_USEC}
 COLUMN_NAMES = tuple(column.name for column in fields(Point))
 # Tags of lines that a viewer adds for itself.
@@ -142,7 +142,7 @@ class _Reader:
         self.names.append((self.line, tag, routine_id, self.unquote(name)))
 
     def parse_number(self, noun: str, text: str, limit: int, least: int = 0) -> int:
-        """Return the whole number in a text, which messages call `noun`."""
+        """Return the whole number in a text, from `least` to `limit`; messages call it `noun`."""
         text = text.strip()
         if not NUMBER.fullmatch(text):
             raise self.fail(f"{noun} is not a whole number: {text[:40]!r}")
@@ -206,7 +206,10 @@ class _Reader:
         self.points.append((self.line, tag, owner_id, point))
 
     def finish(self) -> Report:
-        """Return the report after its last line; MalformedReport if an owner is missing."""
+        """Return the report after its last line.
+
+        MalformedReport if it does not define the routine or context of a name, point or context.
+        """
         for line, tag, owner, text in self.names:
             routine = self.routines.get(owner)
             if routine is None:

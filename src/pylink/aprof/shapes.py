@@ -25,7 +25,7 @@ NAMES = tuple(FUNCTIONS)
 # Functions that grow faster than n log n: their share of a link grows with the link.
 STEEP = ("n^1.5", "n^2", "n^3")
 
-# Functions that a forecast includes even if the sizes do not show them; n^3 must show.
+# Functions that a forecast includes even if the measured sizes do not show them: all but n^3.
 USUAL = NAMES[: NAMES.index("n^3")]
 
 # The sums that a fit tries, from gentle to steep functions.

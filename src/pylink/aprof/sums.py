@@ -2,8 +2,8 @@
 
 At each point, the fitted cost divided by the measured cost should be 1, so that an error of one
 percent weighs the same at every cost. Functions are divided by their value at the largest size, and
-costs by the cost there. A point at a hundredth of the largest size has a third of its weight
-(`WEIGHT_EXPONENT`), since the large sizes determine the forecast. Small costs that were rounded
+costs by the cost there. A point at a hundredth of the largest size has a third of the weight of the
+largest (`WEIGHT_EXPONENT`), since large sizes determine the forecast. Small costs that were rounded
 weigh less.
 
 `Points.profile` measures what the data leave open. For each multiple of the cost at twice the size
@@ -68,11 +68,12 @@ class Points:
         self.costs: Array = np.asarray(costs, dtype=np.float64)
         largest_size, self._largest_cost = self.sizes[-1], self.costs[-1]
         weights = (self.sizes / largest_size) ** WEIGHT_EXPONENT
-        # The mean error of rounding is a quarter of `resolution`. Costs below ten times that weigh
-        # less.
+        # The mean error of rounding is a quarter of `resolution`. A cost of ten times that error
+        # (2.5 * resolution) gets half of its weight, a smaller one less.
         weights *= self.costs**2 / (self.costs**2 + (2.5 * resolution) ** 2)
         # The squares of `_matrix @ factors - _ones` are weighted squares of relative errors.
         # Columns are functions, rows are points, and `_ones` has the roots of the weights.
+        # `_weights` is the column of the constant 1; `_multiples` has f(2 n) / f(n) by function f.
         root = np.sqrt(weights * len(weights) / weights.sum())
         table = _function_table(self.sizes)
         self._scale = table[-1]
@@ -159,9 +160,9 @@ class Points:
         return Sum((name,), (power_factor,), best_squares, multiple)
 
     def profile(self, functions: int) -> Array:
-        """Return the least weighted sum of squares for each of MULTIPLES.
+        """Return, for each of MULTIPLES, the least sum of squares of sums that forecast it.
 
-        Only the first `functions` of NAMES are used.
+        Squares are weighted; sums are of the first `functions` of NAMES.
         """
         multiples = self._multiples[:functions]
         excess = multiples[None, :] - MULTIPLES[:, None]
@@ -193,7 +194,8 @@ def _function_table(sizes: Array) -> Array:
 def _explained_squares(mixtures: Array, ones: Array) -> Array:
     """Return the part of the squares of `ones` that one or two mixtures of each multiple explain.
 
-    The axes of `mixtures` are points, multiples and mixtures; some mixtures are 0.
+    A mixture is two functions, weighted to forecast a multiple; unused ones are 0. The axes of
+    `mixtures` are points, multiples and mixtures.
     """
     lengths = np.sqrt((mixtures**2).sum(0))
     mixtures = mixtures / np.where(lengths > 0, lengths, 1)

@@ -148,7 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _audit(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
-    """Load the process, report what the rules find, and return the exit status."""
+    """Read the files of the process, report what the rules find, and return the exit status."""
     objects = [path for path in arguments.files if is_object(path)]  # also archives of these
     linked = [path for path in arguments.files if path not in objects]
     if len(linked) > 1:
@@ -194,7 +194,7 @@ def _audit(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> i
 
 
 def _load_files(loader: Loader, linked: Sequence[str], plugins: Sequence[Plugin]) -> None:
-    """Load the named files in the order of the process; _Unreadable if one cannot be read."""
+    """Read the named files in the order of loading; _Unreadable if one cannot be read."""
     path = ""
     try:
         for path in linked:

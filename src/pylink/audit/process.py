@@ -51,8 +51,8 @@ class Group:
 class Process:
     """All files that were found. `program` is the program, if one was named.
 
-    `missing` maps names of libraries that no allowed directory has to the files that need them.
-    `skipped` maps paths of files that cannot be loaded to the reason.
+    `missing` is by name of a library that was not found: the path of the first file that needs it.
+    `skipped` is by path of a file that cannot be loaded: the reason.
     """
 
     program: LinkedFile | None = None
@@ -161,7 +161,7 @@ class Loader:
             current = self._loaders.get(current)
 
     def _order_of_initialization(self, members: list[LinkedFile]) -> list[LinkedFile]:
-        """Return the files in order of initialization: the last first, after its dependencies."""
+        """Return the files as they are initialized: from the last member on, dependencies first."""
         ordered: dict[LinkedFile, None] = {}
         entered: set[LinkedFile] = set()
         for start in reversed(members):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Module:
-    """The host code of a module in a file."""
+    """The host code, in a file, of a module: the relocatable device code of one source file."""
 
     file: LinkedFile
     id: bytes
@@ -62,7 +62,7 @@ class Outcome:
 
     @cached_property
     def registered(self) -> set[Module]:
-        """Modules that call an image which is registered in the end."""
+        """Modules whose calls led to the registration of an image, without late ones."""
         return {call for image in self.images if image.is_registered for call in image.calls}
 
     @cached_property
@@ -82,9 +82,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class FileState:
-    """The modules of a file, now or after another build step, with the fields of `LinkedFile`.
+    """The module ids of a file, now or after another build step; `LinkedFile` explains the fields.
 
-    `visible` are those of `answers` whose registering function other files find.
+    Only `visible` is new: those of `answers` whose registering function other files find.
     """
 
     calls: tuple[bytes, ...]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Remedy:
-    """A build step: `kind` and arguments `facts` of its note, and the states of changed files."""
+    """A build step, the states of the files after it, and the note (`kind`, `facts`) about it."""
 
     kind: str
     facts: dict[str, str]
@@ -124,7 +124,7 @@ class Remedies:
         if module.id in file.answers:
             yield from self._bind(file)
             yield from self._open(file)
-        # Several callers have the same id: try the last one first.
+        # If several files contain a module, all but one may omit it: try the last one first.
         calls = [*image.calls, *image.late]
         for identifier in repeated_ids(calls):
             callers = [call.file for call in calls if call.id == identifier]
@@ -224,7 +224,7 @@ class Remedies:
         return None
 
     def _contain(self, file: LinkedFile, missing: Sequence[bytes]) -> Remedy:
-        """Return the remedy that adds missing host code to a file, whose image gets its calls."""
+        """Return the remedy that adds `missing` host code to a file, and binds it to its image."""
         now = self._state(file)
         absent = [name for name in missing if name not in now.calls]
         bound_ids = frozenset(now.answers)

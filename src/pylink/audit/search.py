@@ -24,9 +24,9 @@ _TRIPLES = {EM_X86_64: "x86_64-linux-gnu", EM_AARCH64: "aarch64-linux-gnu"}
 
 
 class Finder:
-    """Finds libraries; `not_looked_at` maps paths that are not allowed to files that name them.
+    """Finds libraries; `directories` are those of -L.
 
-    `directories` are those of -L.
+    `not_looked_at` is by path that may not be read: the path of the first file that names it.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ def sm_number(text: str) -> int:
 
 
 def runs_on(entry: Entry, gpu: int) -> bool:
-    """Return whether a GPU, an SM number, can run the code, or its driver can compile it."""
+    """Return whether the GPU with SM number `gpu` can run the code, or its driver compile it."""
     is_one_chip = entry.flags & FLAG_CHIP != 0
     is_family = entry.flags & FLAG_FAMILY != 0
     is_same_major = entry.sm // 10 == gpu // 10

@@ -31,7 +31,7 @@ def release_followed(output: bytes) -> str:
 
 
 def may_be_equal(release: str, other: str) -> bool:
-    """Return whether two releases may be the same; an empty one is unknown, and may be any."""
+    """Return whether two releases may be the same, like 13.0 and 13.0.88; empty means unknown."""
     numbers = zip(release.split("."), other.split("."), strict=False)
     return not release or not other or all(first == second for first, second in numbers)
 

@@ -38,7 +38,7 @@ LINKERS = ("nvlink", "pylink")
 # The name of the output in the directory of the measurement.
 OUTPUT = "linked"
 
-# Linux accepts no longer argument, and always accepts as many bytes for all arguments together.
+# Largest size in bytes of one argument in Linux; all arguments together may always have this size.
 MAX_ARGUMENTS_SIZE = 1 << 17
 
 # Options files may name further ones; nvlink follows them to this depth.
@@ -89,7 +89,7 @@ class Link:
             raise BadLink("the link has no inputs")
         self.kinds = [_read_kind(name) for name in line.inputs]
         self.libraries = _libraries(line)
-        # Indices of inputs without archives; the first n of them are the part with n inputs.
+        # Indices of the inputs that are not archives; the first n are the part with n inputs.
         self._part_order = [index for index, kind in enumerate(self.kinds) if kind not in ARCHIVES]
         # Possible numbers of inputs in a part after `regroup`; empty before it: all are possible.
         self._group_ends: list[int] = []
@@ -98,7 +98,7 @@ class Link:
 
     @property
     def folds(self) -> bool:
-        """True if pylink may omit copies of Mercury sections, which nvlink keeps."""
+        """True if no --merc-dedup is given: pylink omits copies of Mercury sections, nvlink not."""
         return "merc_dedup" not in self.values
 
     def without_folding(self) -> Link:

@@ -1,9 +1,9 @@
 """Compares two results: of two machines, or of two builds.
 
 The ratio of two times mixes changes of the contender and of the machine. A control, which is the
-same on both sides, separates them: nvlink if both have the same release, or else the copy. So each
-contender has two changes: of its time, and of its ratio to the control in the same round. Only a
-change in both is a change of the contender.
+same on both sides, separates them: nvlink if both have the same release, or else the contender that
+only copies the inputs. So each contender has two changes: of its time, and of its ratio to the
+control in the same round. Only a change in both is a change of the contender.
 
 Intervals come only from the rounds of each result. The state of a machine may change between
 measurements, so measure each side more than once, in turn, to be sure.
@@ -35,7 +35,7 @@ class Change:
     """The change of one contender: of its time, and of its ratio to the control.
 
     `before` and `after` are median times in seconds. `time` is the factor between them, `relative`
-    the factor between the ratios to the control: None without these, as for the control itself.
+    the factor between the ratios to the control: None if there are none, as for the control.
     """
 
     contender: str

@@ -150,7 +150,8 @@ class Contest:
     def _compare(self, contender: Contender, image: bytes, expected: bytes, other: str) -> str:
         """Return a text that compares `image` with `expected`, the output of the nvlink `other`.
 
-        If they differ, pylink links again without folding, and that output is compared.
+        If they differ, pylink links again, with all copies of Mercury sections, and that output is
+        compared.
         """
         answer = compare_outputs(image, expected, other)
         if not is_different(answer) or not contender.is_pylink or not self._link.folds:

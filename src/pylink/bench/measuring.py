@@ -30,7 +30,7 @@ REMOVED_VARIABLES = (OPTIONS_VARIABLE, SERVER_VARIABLE)
 
 PLAN = Plan()  # the defaults
 
-# If the command has at least so many arguments, the facts show only so many of them, and `...`.
+# Of a command with at least so many arguments, the facts show this number, and `...`.
 MOST_ARGUMENTS = 40
 
 

@@ -183,7 +183,10 @@ class Results:
         ]
 
     def processor_ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
-        """Return ratios of processor time, which other load disturbs less; empty if a time is 0."""
+        """Return ratios of processor time, by round of both; empty if a time of `other` is 0.
+
+        Other load on the machine disturbs them less.
+        """
         own_runs, other_runs = self.of(contender, mode), self.of(other, mode)
         own_and_other_times = [
             (own_runs[turn].cpu, other_runs[turn].cpu) for turn in own_runs if turn in other_runs

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NVLINK = "nvlink"
 # The name at the start of notes, even if other lines begin with NVLINK: nvlink has no notes.
 OWN_NAME = "pylink"
-# Notes about mistakes on the command line.
+# Kinds of notes about mistakes on the command line.
 MISTAKE_NOTES = ("did-you-mean", "arch-dropped", "arch-renamed", "option-of-another")
 # Files beside the linker in a toolkit in which pylink takes nvlink's place (command/overlay.py). If
 # NOTES_FILE exists, notes follow the lines of nvlink. RELEASE_FILE has the toolkit's release, such
@@ -120,7 +120,7 @@ class NvlinkRenderer(Renderer):
 def details(diagnostic: Diagnostic, *, bare: bool) -> Iterator[str]:
     """Yield the details of a record, a line for each: the place, the readable name, notes.
 
-    `bare` says that the line with the message omits the place in brackets.
+    `bare` says that the message was printed without the place in brackets at its end.
     """
     source = diagnostic.source
     is_short = bare and diagnostic.bare_message != diagnostic.message

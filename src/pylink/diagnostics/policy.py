@@ -119,8 +119,8 @@ SHOWN_WITHOUT_INFOS = ("host-info-ignored", "no-host-code")
 # Warnings that nvlink prints while it reads the options, so that no option affects them.
 BEFORE_OPTIONS = ("option-redefined",)
 
-# Warnings about links that nvlink does not report and that may be intended. -Werror does not make
-# them errors, and nvlink's format shows them as notes, unless an option assigns a severity.
+# Warnings that nvlink does not have, about what may be intended. -Werror does not make them errors,
+# and nvlink's format shows them as notes, unless an option assigns a severity.
 ADVICE = ("virtual-arch-lowered", "kernels-removed", "host-differs")
 
 # Warnings that -Werror does not make errors: the code is correct, and nvlink links it, too.

@@ -61,7 +61,7 @@ class Source:
 # Facts of a report that are the place in an input; the others are arguments of the template.
 PLACE = ("file", "section", "index", "offset", "symbol")
 
-# Attributes that `explain` may set, if the report does not have them.
+# Attributes that a record's function `explain` may set, if the report does not give them.
 _EXPLAINED = (*PLACE, "source", "notes", "context")
 
 

@@ -16,7 +16,7 @@ from pylink.inspect.rows import Record
 
 
 class RawRecord(NamedTuple):
-    """A record before its value is decoded: `form` is one of NVAL to SVAL.
+    """A record before its value is decoded: `form` is one of NVAL to SVAL, `number` its attribute.
 
     `small` is the 16-bit value, which for SVAL is the size of `payload` in bytes. `payload` has the
     bytes of a longer value, a multiple of 4; None for other formats.
@@ -30,7 +30,7 @@ class RawRecord(NamedTuple):
 
 def info_records(image: Image, section: Section) -> list[Record]:
     """Return the records of a .nv.info section."""
-    # The section of the whole file has sizes of all functions, and names the function of each.
+    # The section of the whole file has sizes of functions; such a record is a symbol and a size.
     is_of_file = section.name.endswith("nv.info")
     rows = []
     for form, number, small, payload in _read_records(image, section):

@@ -1,4 +1,4 @@
-"""Lists the differences of two cubins as records of `rows`.
+"""Lists the differences of two cubins, each a `Difference` between headers, rows or bytes.
 
 Everything counts: headers, the order of sections, string tables, padding, file offsets. Only what
 `Ignore` names may differ. The likeliest causes come first, and what follows from another
@@ -186,7 +186,7 @@ def _describe(section: Section) -> str:
 
 
 def _title_of_reference(image: Image, section: Section, field: str) -> str:
-    """Return the name of what a field, link or info, of a section means: a symbol or section."""
+    """Return the name of the symbol or section that `field` (link or info) of a section means."""
     value: int = getattr(section, field)
     if field == "info" and section.name.startswith((".text.", CAPSULE)):
         # Before sm_90, the upper 8 bits are the register count.

@@ -182,7 +182,7 @@ def end_of_cubin(source: ByteSource, start: int) -> int | None:
 def find_device_code(source: ByteSource, sections: list[FileSection]) -> Iterator[Embedded]:
     """Yield containers, and cubins outside of these, in order of their offsets.
 
-    A file that starts as a fat binary is searched only for containers, and all of them count.
+    A file that starts as a fat binary is searched only for containers; these need no entries.
     """
     is_fatbin = source.read(0, len(FATBIN_MAGIC)) == FATBIN_MAGIC
     marks = (CONTAINER_MARK,) if is_fatbin else (CONTAINER_MARK, ELF_MARK)

@@ -32,7 +32,7 @@ class Section:
     """One section header; `key` is the name and the number of earlier sections of this name.
 
     `name_offset` is sh_name. The offset and size of a `bare` section cover the table of section
-    headers, so it has no bytes of its own.
+    headers, so with a type like NOBITS it has no bytes of its own.
     """
 
     index: int

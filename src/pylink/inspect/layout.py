@@ -27,7 +27,7 @@ TOOL_NOTE = ".note.nv.tkinfo"
 
 @dataclass(frozen=True)
 class Layout:
-    """File offsets of the sections by index, of both header tables, and the program headers."""
+    """File offsets of sections, by index, and of both header tables; `size` is that of the file."""
 
     offsets: tuple[int, ...]
     shoff: int
@@ -115,7 +115,7 @@ def _expected_segments(image: Image, offsets: list[int], phoff: int) -> tuple[Se
         for section in run:
             offset = offsets[section.index]
             end = offset + section.file_size
-        memory_end = end  # in the file's offsets, with sections that take memory only
+        memory_end = end  # an offset, as if sections that take only memory had bytes in the file
         for section in run:
             if not section.file_size:
                 memory_end = round_up(memory_end, section.align) + section.size

@@ -36,7 +36,7 @@ class Recorder(Observer):
 
     `first` is the moment of the start, `last` that of the end of the last phase. `details` has
     what steps report at their end, by the name of the step, and `results_by_tag` has the results of
-    phases. `loads_folding` is true if the link must load the modules for folding first.
+    phases. `loads_folding` is true if the link must first import the Python modules for folding.
     """
 
     __slots__ = (
@@ -115,7 +115,7 @@ def profile_of(record: Recorder, results: PhaseResults) -> Profile:
     if folding is not None:
         profile.folding, profile.decisions = folding.result, folding.decisions
     profile.loading_ns = _loading_ns(record, profile)
-    # From sm_100 on, merge may have replaced the inputs by inputs with rewritten kernels.
+    # From sm_100 on, merge may replace inputs by ones with rewritten kernels, which are counted.
     file_counts, sums, kind_counts = counts.count_sections(placed)
     profile.set_counts(
         objects.files.column("size"),
@@ -134,7 +134,7 @@ def _times(table: object) -> bytes | None:
 
 
 def _read_times(record: Recorder) -> tuple[bytes | None, bytes]:
-    """Return the times of the opened files, if known, and their extents in the arena."""
+    """Return TIME rows of the opened files, None if unknown, and their offsets and sizes."""
     detail = record.details.get("read_files")
     if not isinstance(detail, tuple):
         return None, b""
@@ -143,7 +143,7 @@ def _read_times(record: Recorder) -> tuple[bytes | None, bytes]:
 
 
 def _loading_ns(record: Recorder, profile: Profile) -> int:
-    """Return roughly how long fold_mercury loaded modules; 0 if they were loaded before."""
+    """Return roughly how long fold_mercury imported Python modules; 0 if that was done before."""
     if profile.folding is None or not record.loads_folding:
         return 0
     steps = [step for phase in profile.phases for step in phase.steps]

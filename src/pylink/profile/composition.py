@@ -35,7 +35,7 @@ CREATED_BY_LINK = "created by the link"
 UNNAMED = "without a symbol"
 OTHER_FILES, OTHER_SYMBOLS = "other files", "other symbols"
 
-# A path of up to three names, of a section kind, an input and a symbol, and the bytes of the part.
+# A path of up to three names (section kind, input file, symbol), and the bytes of that part.
 Part = tuple[tuple[str, ...], int]
 
 

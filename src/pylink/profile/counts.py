@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# The TIME row of a file whose time was not measured.
+# The TIME row of a file whose time was not measured: start, wall time, processor time, lane.
 NO_TIME = (0, 0, 0, 0)
 
 

@@ -38,7 +38,8 @@ DEBUG_INFO, DEBUG_LINE = b".debug_info", b".debug_line"
 # The option that produced the debug data of an input; frame data needs no option.
 FULL, LINES, ALWAYS = "-G", "-lineinfo", "always"
 
-# Number of repeated measurements of reading and writing for the copy floor.
+# Number of repeated measurements for the copy floor: the least time to read inputs and write the
+# output.
 FLOOR_TURNS = 2
 
 
@@ -60,7 +61,7 @@ def debug_ns(profile: Profile) -> int:
 
 
 def folding_ns(profile: Profile) -> int:
-    """Return the processor time of looking for duplicates, without loading the modules for it."""
+    """Return the processor time of looking for duplicates, without imports of Python modules."""
     steps = steps_of(profile)
     step_ns = sum(steps[name].cpu_ns for name in FOLDING_STEPS if name in steps)
     return max(step_ns - profile.loading_ns, 0)
@@ -107,8 +108,8 @@ def debug_options(results: PhaseResults) -> dict[int, str]:
 def copy_floor_ns(profile: Profile, results: PhaseResults | None) -> int:
     """Return the least wall time in nanoseconds of reading the inputs and writing the output.
 
-    The link did both once. Here they are repeated `FLOOR_TURNS` times; the output goes to an
-    unnamed temporary file.
+    The link did both once. With `results`, they are repeated here `FLOOR_TURNS` times; the output
+    goes to an unnamed temporary file.
     """
     steps = steps_of(profile)
     reading_times = [steps["read_files"].wall_ns] if "read_files" in steps else [0]

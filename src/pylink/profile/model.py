@@ -31,8 +31,8 @@ class Profile(Measured):
     that contain them. `parsing` has a TIME row for each cubin, `reading` for each opened file.
     `folding` is the result of deduplication, None for a link without it. `saved_bytes` is how much
     shorter it made the output, known after a report was created. `loading_ns` is the part of step
-    fold_mercury that loaded modules, once per process. `decisions` say which cubins fold. `files`,
-    `families` and `relocations` are created at first use from `file_counts` and `kind_counts`
+    fold_mercury that imported Python modules, once per process. `decisions` say which cubins fold.
+    `files`, `families` and `relocations` are created at first use from `file_counts` and `kind_counts`
     (FILE_COUNT and KIND_COUNT rows); `tables` has them with columns. `release` is the release of
     nvlink that the link follows, None if no cubins were linked. `arch` is the target, such as
     sm_90a, and `sm` its number. `created` is the start in seconds since 1970. `output` is the name
@@ -87,7 +87,7 @@ class Profile(Measured):
     ) -> None:
         """Set the counts by file, kind and relocation type, and the times of parsing.
 
-        `sizes` are the bytes of each file of `names`.
+        `sizes` are the bytes of each file of `names`. `parsing` is None if not measured.
         """
         self._sizes = sizes
         self.input_bytes = sum(sizes)

@@ -50,7 +50,7 @@ def check_packages(options: Options, sink: Sink) -> None:
 
 
 def check_chosen_sections(options: Options, sink: Sink) -> None:
-    """Report an error before the link for unknown sections, sets and rules."""
+    """Report an error for unknown sections, sets, rules and metrics, or any without --profile."""
     if not options.profile:
         options_text = "--section, --set, --rule or --metrics"
         sink.fatal("conflicting-options", option=options_text, other="no --profile")

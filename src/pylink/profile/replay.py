@@ -64,14 +64,15 @@ SETTLED_SHARE = 0.01
 REPETITIONS = 3
 SMALL_PART_INPUTS, SMALL_PART_REPETITIONS = 15, 4
 # A part with at least so many nanoseconds of processor time runs once in a turn: the caches hold
-# nothing of the run before it, and if a link takes a little less, two turns take `MAX_SECONDS`.
+# nothing of the run before it. The parts of a link of 0.15 s add up to 4.5 links; with three runs
+# each, two turns take `MAX_SECONDS`.
 LONG_PART_NS = 150_000_000
 
 
 def part_sizes(inputs: int) -> list[int]:
     """Return the sizes of the parts of a turn, as numbers of inputs, smallest first.
 
-    The last part has all inputs.
+    The last part has all inputs. The list is empty for fewer than LEAST_INPUTS inputs.
     """
     if inputs < LEAST_INPUTS:
         return []
@@ -111,7 +112,8 @@ def replay(results: PhaseResults, *, shows_progress: bool = False) -> list[Profi
 def _run_repeatedly(objects: Objects, size: int, last_ns: int) -> list[Profile]:
     """Return the profiles of a part's runs in one turn.
 
-    The part has `size` inputs; `last_ns` is the processor time of an earlier run, or 0.
+    The part has `size` inputs; `last_ns` is the processor time of an earlier run, or 0. The list
+    is empty if the part cannot be linked.
     """
     arena = arena_of_first(objects, size)
     repetitions = SMALL_PART_REPETITIONS if size <= SMALL_PART_INPUTS else REPETITIONS

@@ -73,7 +73,7 @@ class _Calls:
         return context.id
 
     def add(self, context: int, size: int, cost: int, wall: int, children: int = 0) -> None:
-        """Add a call; `cost`, `wall` and the cost of the routines it called are in nanoseconds."""
+        """Add a call, in nanoseconds; `children` is the cost of the routines that it called."""
         self.calls[context].append((size, cost, max(cost - children, 0), wall))
 
     def walls(self) -> list[str]:

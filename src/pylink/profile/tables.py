@@ -135,7 +135,7 @@ class ProfileTables:
 
     @property
     def folds(self) -> Table[FoldRow]:
-        """A row for each cubin that deduplication compared; no rows without `merc_dedup`."""
+        """A row for each cubin that deduplication compared; no rows if it was off."""
         names = self._profile.names
         return Table(
             FoldRow, (decision_row(decision, names) for decision in self._profile.decisions)

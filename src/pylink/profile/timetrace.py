@@ -57,7 +57,7 @@ def trace_events(profile: Profile) -> list[Event]:
 
 
 class _Trace:
-    """The events of a link; `lanes` are the numbers of threads that have some, 0 the link's."""
+    """The events of a link; `lanes` has the numbers of threads with events, 0 for the link's."""
 
     def __init__(self, pid: int, start_ns: int) -> None:
         self.pid = pid
@@ -74,7 +74,10 @@ class _Trace:
         self._add_event(name, start, wall, detail, 0)
 
     def add_times(self, name: str, times: bytes | None, items: Sequence[str]) -> None:
-        """Add the items of a table of TIME rows to the totals, and the long ones to the events."""
+        """Add the files `items` to the totals, and those that took long to the events.
+
+        `times` has a TIME row for each file; None if times were not measured.
+        """
         if times is None or len(times) != TIME.size * len(items):
             return
         walls = column(times, TIME.size, WALL_COLUMN).tolist()
