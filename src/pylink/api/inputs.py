@@ -80,7 +80,7 @@ class Input:
         elif isinstance(source, bytes):
             self.data = source
         else:
-            # bytes() of a number would be that many zeros.
+            # bytes(5) would be five zeros; memoryview(5) raises TypeError.
             self.data = bytes(memoryview(source))
         self.name = name
         self.kind = kind
@@ -111,7 +111,7 @@ def name_of(source: Input, number: int, used_names: Mapping[str, int]) -> str:
     """Return the name of an input in diagnostics.
 
     `number` is that of the input in the call, `used_names` has the numbers of earlier inputs by
-    name. Contents with the name of an earlier input get their number as well.
+    name. If contents have the name of an earlier input, the number is appended to the name.
     """
     name = f"<input {number}>" if source.name is None else source.name
     return f"{name} (input {number})" if source.data is not None and name in used_names else name
@@ -130,7 +130,7 @@ def to_linker_input(source: Input, name: str, sink: Sink) -> LinkInput:
 
 
 def needs_no_check(source: Input, *, must_exist: bool) -> bool:
-    """Return whether `check_input` cannot fail; with `must_exist` only for an existing file."""
+    """Return whether `check_input` is not needed; with `must_exist` a file must exist for that."""
     if source.kind != "any":
         return False
     try:

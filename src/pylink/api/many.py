@@ -123,7 +123,7 @@ class _JobRun:
     def inputs(self) -> list[LinkInput]:
         """Return the inputs that the link will read, with libraries of its options.
 
-        It is empty on failure.
+        The list is empty if an option, an input or a library was refused.
         """
         if self.linker is None:
             return []
@@ -253,7 +253,7 @@ def _check_outputs(jobs: Sequence[_JobRun], inputs: Sequence[Sequence[LinkInput]
                 raise ValueError(f"jobs {other} and {number} both write {output.path!r}")
     if not writers:
         return
-    files: dict[str, OutputIdentity | None] = {}  # by path, since inputs are often the same
+    files: dict[str, OutputIdentity | None] = {}  # of inputs, by path; many jobs share inputs
     for number, sources in enumerate(inputs):
         for source in sources:
             if source.data is None and source.name not in files:

@@ -77,7 +77,7 @@ class PhaseRow(NamedTuple):
 
 
 class GrowthRow(NamedTuple):
-    """A size: the least of its costs, their number `measured`, and the model's cost `fitted`.
+    """A size; `cost` is the least of its costs, `measured` their number, `fitted` the model's cost.
 
     `residual` is cost / fitted - 1. `used` says whether the fit uses this size; it omits outliers
     and sizes that are too small for the model.

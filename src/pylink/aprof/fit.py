@@ -206,7 +206,7 @@ class _Range:
         self.low, self.high = self._interval(closest, max(scatter, self.misfit))
 
     def _interval(self, closest: Sum, noise: float) -> tuple[float, float]:
-        """Return the bounds of the multiples that fit as well as the closest sum; see the head."""
+        """Return the bounds of the multiples of sums that fit about as well as the closest one."""
         from pylink.aprof.sums import MULTIPLES, POWERS_OF_MULTIPLES
 
         profile = self.points.profile(len(USUAL))
@@ -319,7 +319,7 @@ class _Curve:
         full_range = self.full_range
         low, high = full_range.low, full_range.high
         if len(full_range.best.names) == 1 and is_between(full_range.best.names[0]):
-            # The interval of sums of functions does not measure a power between them.
+            # The best sum is a power between the functions, which the interval of sums omits.
             power = _Course(self.points, self.scatter)
             low, high = power.low, power.high
         if self.smaller is not None and self.smaller.fits:
@@ -359,8 +359,8 @@ class _Curve:
             if other is not None and other.misfit <= USEFUL_MISFIT:
                 largest_size = float(sizes[-1])
                 multiple = other.best.at(2 * largest_size) / other.best.at(largest_size)
-                # The upper bound stays below that of the course: an upward bend of the sum is in
-                # doubt.
+                # `multiple` does not raise the upper bound above that of the course: whether a sum
+                # really bends upward is in doubt.
                 low, high = min(low, multiple), max(high, min(multiple, widest.high))
         # A course that is a little steeper than linear growth may be linear once caches are full.
         course = widest.best.multiple

@@ -51,8 +51,8 @@ class Group:
 class Process:
     """All files that were found. `program` is the program, if one was named.
 
-    `missing` is by name of a library that was not found: the path of the first file that needs it.
-    `skipped` is by path of a file that cannot be loaded: the reason.
+    * `missing`: by name of a library that was not found, the path of the first file that needs it.
+    * `skipped`: by path of a file that cannot be loaded, the reason.
     """
 
     program: LinkedFile | None = None

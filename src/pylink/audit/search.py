@@ -26,7 +26,7 @@ _TRIPLES = {EM_X86_64: "x86_64-linux-gnu", EM_AARCH64: "aarch64-linux-gnu"}
 class Finder:
     """Finds libraries; `directories` are those of -L.
 
-    `not_looked_at` is by path that may not be read: the path of the first file that names it.
+    `not_looked_at` has, by path that may not be read, the path of the first file that names it.
     """
 
     def __init__(

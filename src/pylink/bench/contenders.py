@@ -285,7 +285,7 @@ def _distinguish(path: str, release: str, releases: Sequence[str]) -> str:
 
 
 def _find_nvjitlink(releases: Sequence[str]) -> str | None:
-    """Return the nvJitLink of a release in `releases`, or of the newest major release, or None."""
+    """Return the path of nvJitLink of one of `releases`, or else of CUDA 13 or 12, or None."""
     libraries = find_nvjitlink()
     for release in releases:
         for path in libraries:

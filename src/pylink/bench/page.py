@@ -32,7 +32,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class ModeTimes:
-    """The times of one mode: a bar for each contender, and a table."""
+    """The times of runs without, or with a pause before each: as bars, and as a table."""
 
     mode: str
     title: str

@@ -599,7 +599,7 @@ HELP: dict[str, str] = {
 DAMAGED = (
     "Build the input again; if a compiler wrote it like this, please report it with the input."
 )
-# Kinds with such a number whose HELP already ends with other advice.
+# Kinds with numbers from 300 to 399 whose HELP already ends with other advice.
 OWN_ADVICE = ("debug-format", "fatbin-format", "fatbin-limit", "no-symbol-table", "section-name")
 
 

@@ -75,8 +75,8 @@ def _wrap_marked(text: str, margin: int, indent: int, width: int) -> str:
     A color that is on at a break is switched off before the indent of the next line, then on again.
     """
     pieces: list[str] = [" " * margin]  # characters, markers of colors and line breaks
-    color = space_color = RESET  # now, and at the last space of this line
-    first_column, used, empty = margin, 0, True  # of this line; `used` columns after the first
+    color = space_color = RESET  # at position `i`, and at the last space of this line
+    first_column, used, empty = margin, 0, True  # of this line: `used` columns are filled
     space = -1  # position in `pieces` of the last space of this line, -1 without one
     i = 0
     after_space = 0  # position in `text` after that space

@@ -44,7 +44,7 @@ def extract(parts: Iterable[Part], directory: Path) -> Iterator[tuple[Part, Path
 
 
 def _make_name(part: Part) -> tuple[str, str]:
-    """Return the name of the file for a part: what is in front of a number, and the extension."""
+    """Return stem and extension of a file name for a part; a number may be put between them."""
     prefix, ending = NAME_PARTS[part.kind]
     if is_fatbin(part.data):
         ending = ".fatbin"

@@ -268,7 +268,7 @@ def add_composition(action: Action, profile: Profile, results: PhaseResults) -> 
 
 
 def _add_breakdown(action: Action, profile: Profile) -> None:
-    """Add a metric with the share of each phase, for sections that show a breakdown."""
+    """Add a metric with the share of each phase, for report sections that show a breakdown."""
     names = []
     for phase in profile.phases:
         name = f"link__{phase.tag.replace('-', '_')}_time_share.pct"

@@ -27,17 +27,19 @@ if TYPE_CHECKING:
 class Profile(Measured):
     """The costs of a link; iterating gives its phases, `profile["merge"]` is one of them.
 
-    `cost` is the cost of the whole link. `names` are the linked cubins, `opened_names` the files
-    that contain them. `parsing` has a TIME row for each cubin, `reading` for each opened file.
-    `folding` is the result of deduplication, None for a link without it. `saved_bytes` is how much
-    shorter it made the output, known after a report was created. `loading_ns` is the part of step
-    fold_mercury that imported Python modules, once per process. `decisions` say which cubins fold.
-    `files`, `families` and `relocations` are created at first use from `file_counts` and `kind_counts`
-    (FILE_COUNT and KIND_COUNT rows); `tables` has them with columns. `release` is the release of
-    nvlink that the link follows, None if no cubins were linked. `arch` is the target, such as
-    sm_90a, and `sm` its number. `created` is the start in seconds since 1970. `output` is the name
-    of the output file, None for a link in memory, and `output_bytes` its size. `opened_bytes` and
-    `input_bytes` are the bytes of `opened_names` and of `names`.
+    * `cost`: the cost of the whole link; `created`: its start in seconds since 1970.
+    * `arch`, `sm`: the target, such as sm_90a, and its number.
+    * `release`: the release of nvlink that the link follows; None if no cubins were linked.
+    * `names`, `input_bytes`: the linked cubins, and their bytes together.
+    * `opened_names`, `opened_bytes`: the files that contain them, and their bytes.
+    * `output`, `output_bytes`: the output file, None for a link in memory, and its size.
+    * `parsing`, `reading`: a TIME row for each cubin, and for each opened file; None if unknown.
+    * `folding`: the result of deduplication; None for a link without it.
+    * `decisions`: for each cubin that deduplication compared, whether its sections are omitted.
+    * `saved_bytes`: how much shorter deduplication made the output; None until a report is created.
+    * `loading_ns`: the part of step fold_mercury that imported Python modules, once per process.
+    * `file_counts`, `kind_counts`: FILE_COUNT and KIND_COUNT rows. From these, `files` and
+      `families` are created at first use; `tables` has them with columns.
     """
 
     __slots__ = (

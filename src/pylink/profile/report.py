@@ -52,8 +52,8 @@ DEDUP = "dedup"
 # Streams separate the link from its comparisons.
 MAIN_STREAM, DEDUP_STREAM = 1, 2
 
-# If more pairs were compared, none has an action of its own: each action has all sections of the
-# report.
+# Largest number of compared pairs of inputs for which each has an action of its own: every action
+# contains all sections of the report.
 MAX_PAIRS = 64
 
 
