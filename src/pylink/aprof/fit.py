@@ -82,9 +82,9 @@ LINE_LOW, LINE_HIGH = 2.0, 2.5
 # be linear growth, too. The lower bound of its interval is then at most BENT_COURSE_MULTIPLE.
 BENT_COURSE_HIGH, BENT_COURSE_MULTIPLE = 2.9, 1.95
 
-# Largest quotient of the bounds of an interval: INTERVAL_RATIO up to CALM_SCATTER, and more for
-# each percent of scatter beyond, but at most INTERVAL_RATIO_MAX. A busy machine allows no narrower
-# intervals.
+# Largest quotient of the bounds of an interval: INTERVAL_RATIO, and INTERVAL_RATIO_PER_PERCENT more
+# for each percent of scatter above CALM_SCATTER, but at most INTERVAL_RATIO_MAX. A busy machine
+# allows no narrower intervals.
 INTERVAL_RATIO, CALM_SCATTER = 1.5, 0.03
 INTERVAL_RATIO_PER_PERCENT, INTERVAL_RATIO_MAX = 0.15, 2.5
 # An interval that is too wide by up to TRIM_RATIO_MAX is narrowed at both ends: in tests, intervals
@@ -92,7 +92,7 @@ INTERVAL_RATIO_PER_PERCENT, INTERVAL_RATIO_MAX = 0.15, 2.5
 TRIM_RATIO_MAX, TRIM_ROUNDING = 1.15, 1 + 1e-9
 # A cost is steep if twice the size costs more than so many times as much, which n log n does not.
 STEEP_MULTIPLE = 2.35
-# The same for a sum of two growing functions: linear growth may look so because of a cache.
+# For a sum of two growing functions, the limit is higher: a cache may make linear growth look so.
 STEEP_MULTIPLE_OF_SUM = 2.6
 
 # Prior of the growth exponent: mean and standard deviation. It weighs as much as one measurement,
@@ -104,7 +104,7 @@ STUDENT_T_95 = (
     *(6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86),
     *(1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.7),
 )
-# Number of parts that count as fitted when the noise is estimated.
+# Number of fitted parameters that is assumed for the degrees of freedom of any sum.
 FITTED_PARTS = 3
 
 # Median of the absolute values of a normal variable, in standard deviations.

@@ -102,7 +102,10 @@ def current_state(file: LinkedFile) -> FileState:
 def simulate(
     groups: Sequence[Group], changes: Mapping[LinkedFile, FileState] | None = None
 ) -> Outcome:
-    """Follow each call of a process; `changes` maps files to states to assume instead of now's."""
+    """Follow each call of a module while the files of `groups` are loaded, group by group.
+
+    `changes` has states of files to assume instead of the present ones.
+    """
     files = {file: current_state(file) for group in groups for file in group.loaded}
     files.update(changes or {})
     outcome = Outcome()

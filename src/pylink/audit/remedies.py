@@ -69,7 +69,7 @@ class Remedies:
         """Return whether the candidate saves all `modules` and loses no others."""
         changes = {**self._base, **candidate.changes}
         outcome = simulate(self._groups, changes)
-        # If a copy is omitted, another one must be registered.
+        # If a file no longer has a module, another file's copy of it must be registered.
         copies = {
             module.id
             for module in modules

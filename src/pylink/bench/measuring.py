@@ -30,7 +30,7 @@ REMOVED_VARIABLES = (OPTIONS_VARIABLE, SERVER_VARIABLE)
 
 PLAN = Plan()  # the defaults
 
-# Of a command with at least so many arguments, the facts show this number, and `...`.
+# If a command has at least this number of arguments, the facts show this number, and `...`.
 MOST_ARGUMENTS = 40
 
 

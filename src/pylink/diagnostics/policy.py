@@ -109,8 +109,8 @@ DROPPED_AS_INFOS = (
     "whole-program-mixed",
 )
 
-# Warnings that -disable-infos drops only with `as_nvlink`: nvlink links such inputs to an empty
-# program.
+# Warnings that -disable-infos drops only with `as_nvlink`. Otherwise they remain, since the output
+# may lack code: nvlink links such inputs to an empty program.
 DROPPED_BY_NVLINK = ("arch-not-found",)
 
 # Remarks that nvlink prints even with -disable-infos.

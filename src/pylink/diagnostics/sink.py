@@ -110,7 +110,7 @@ class Sink:
         explain: Callable[[Diagnostic], None] | None = None,
         **facts: Fact,
     ) -> NoReturn:
-        """Report a kind that ends the link; for type checkers, this never returns.
+        """Report a kind that ends the link, and raise LinkError; so this never returns.
 
         ValueError if the kind is not fatal.
         """

@@ -94,7 +94,7 @@ class _ReportBuilder:
 
 
 def link_report(profile: Profile, results: PhaseResults | None = None) -> Report:
-    """Create the report of a link; with `results`, relocations are also shown at instructions."""
+    """Create the report of a link; `results` adds relocations at instructions, and output bytes."""
     if results is not None and profile.folding is not None and profile.saved_bytes is None:
         profile.saved_bytes = saved_bytes(results.objects) if results.placed.merged.stand_ins else 0
     builder = _ReportBuilder(profile)
