@@ -117,6 +117,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _read_gpu(text: str) -> int:
+    """Return the SM number that an argument names; ArgumentTypeError for any other text."""
     try:
         return sm_number(text)
     except ValueError as error:

@@ -100,6 +100,7 @@ class Finder:
             return False
 
     def _is_allowed(self, directory: str) -> bool:
+        """Return whether a directory is an allowed one or below one."""
         if self._is_system:
             return True
         while directory not in self._allowed:

@@ -39,6 +39,7 @@ def runs_on(entry: Entry, gpu: int) -> bool:
 
 
 def has_code_for(file: LinkedFile, gpu: int) -> bool:
+    """Return whether an image of a file has code for the GPU with SM number `gpu`."""
     return any(runs_on(entry, gpu) for image in file.images for entry in image.entries)
 
 

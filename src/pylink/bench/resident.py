@@ -53,6 +53,8 @@ def copy(inputs: Sequence[str], output: str) -> None:
 
 
 def _prepare_copy() -> LinkOnce:
+    """Return a function that copies the inputs of a request."""
+
     def link_once(request: CopyRequest) -> None:
         copy(request["inputs"], request["output"])
 
@@ -60,6 +62,7 @@ def _prepare_copy() -> LinkOnce:
 
 
 def _prepare_api() -> LinkOnce:
+    """Import pylink, and return a function that links once with it."""
     import pylink
 
     def link_once(request: ApiRequest) -> None:
@@ -72,6 +75,7 @@ def _prepare_api() -> LinkOnce:
 
 
 def _prepare_nvjitlink() -> LinkOnce:
+    """Return a function that links once with nvJitLink, loaded at the first request."""
     from pylink.jitlink.real import SUCCESS, Real
 
     libraries: dict[str, Real] = {}

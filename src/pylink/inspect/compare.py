@@ -181,6 +181,7 @@ class _Comparison:
 
 
 def _describe(section: Section) -> str:
+    """Return the type and the size of a section as text."""
     kind = SECTION_TYPES.get(section.type, f"type {section.type:#x}")
     return f"{kind}, {section.size:#x} bytes"
 

@@ -68,6 +68,7 @@ def find_reader(section: Section) -> Reader | None:
 
 
 def is_records(section: Section) -> bool:
+    """Return whether a section has records: .nv.compat, .nv.info, .nv.info.F, or a mercury form."""
     return section.name == COMPAT or section.name.startswith(INFO_PREFIXES)
 
 

@@ -27,6 +27,7 @@ class Difference:
 
     @property
     def place(self) -> str:
+        """The section, and the place in it."""
         return f"{self.section}{self.where}"
 
 

@@ -12,6 +12,7 @@ from pylink.inspect.rows import Row
 
 
 def headers(image: Image) -> object:
+    """Return the fields of the ELF header and of the program headers."""
     header = image.header
     return {
         "type": FILE_TYPES.get(header["type"], header["type"]),
@@ -26,6 +27,7 @@ def headers(image: Image) -> object:
 
 
 def sections(image: Image) -> object:
+    """Return the section headers; that of a mercury capsule also names its code section."""
     code = {contents.CAPSULE + row.function: row.code for row in contents.capsules(image)}
     return [
         {
@@ -49,10 +51,12 @@ def sections(image: Image) -> object:
 
 
 def symbols(image: Image) -> object:
+    """Return the rows of the symbol tables."""
     return _tables(image, lambda section: section.name in contents.SYMBOL_TABLES)
 
 
 def relocations(image: Image) -> object:
+    """Return the rows of the relocation sections."""
     return _tables(image, is_relocations)
 
 
@@ -62,6 +66,7 @@ def info(image: Image) -> object:
 
 
 def notes(image: Image) -> object:
+    """Return the notes of all note sections, decoded."""
     return [
         {
             "section": section.name,
@@ -75,6 +80,7 @@ def notes(image: Image) -> object:
 
 
 def callgraph(image: Image) -> object:
+    """Return the pairs of .nv.callgraph by number of their block, and the prototypes."""
     calls, prototypes = image.section(".nv.callgraph"), image.section(".nv.prototype")
     blocks: dict[str, list[list[str]]] = {}
     for row in contents.calls(image, calls) if calls else ():

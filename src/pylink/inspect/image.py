@@ -66,6 +66,7 @@ class Section:
 
     @property
     def mercury(self) -> bool:
+        """Whether this is the mercury form of a section: the portable form, from sm_100 on."""
         return bool(self.flags & elf.SHF_MERCURY)
 
 
@@ -204,9 +205,11 @@ class Image:
 
     @cached_property
     def mercury_symbols(self) -> list[str]:
+        """The names of symbols in .nv.merc.symtab, to which mercury sections refer."""
         return self._symbol_names(".nv.merc.symtab")
 
     def _symbol_names(self, table: str) -> list[str]:
+        """Return the names in the symbol table `table`; empty if it is missing."""
         symtab = self.section(table)
         if symtab is None:
             return []

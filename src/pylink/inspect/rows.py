@@ -18,6 +18,7 @@ class Row:
 
     @property
     def key(self) -> str:
+        """The text that entries of two cubins must share to be compared."""
         return str(self)
 
     def where(self, index: int) -> str:

@@ -15,6 +15,7 @@ SEGMENT_FLAGS = ((4, "R"), (2, "W"), (1, "X"))
 
 
 def headers(image: Image) -> str:
+    """Return the ELF header and a table of the program headers as text."""
     header = image.header
     segments = f"{header['phnum']} at {header['phoff']:#x}" if image.segments else "none"
     rows = [
@@ -53,6 +54,7 @@ def _segment_row(image: Image, segment: SegmentHeader) -> tuple[str, ...]:
 
 
 def sections(image: Image) -> str:
+    """Return a table of the sections, and one of the mercury capsules, as text."""
     rows = [
         (
             str(section.index),
@@ -76,6 +78,7 @@ def sections(image: Image) -> str:
 
 
 def symbols(image: Image) -> str:
+    """Return a table of symbols for each symbol table, as text."""
     heads = ("nr", "value", "size", "binding", "type", "section", "name and what st_other says")
     texts = []
     for section in image.sections:
@@ -100,6 +103,7 @@ def _symbol_row(index: int, row: Symbol) -> tuple[str, ...]:
 
 
 def relocations(image: Image) -> str:
+    """Return a table of relocations for each relocation section, as text."""
     texts = []
     for section in filter(is_relocations, image.sections):
         rows = [
@@ -121,6 +125,7 @@ def info(image: Image) -> str:
 
 
 def notes(image: Image) -> str:
+    """Return the fields of all notes as text."""
     texts = []
     for section in filter(contents.is_notes, image.sections):
         for note in contents.notes(image, section):
@@ -132,6 +137,7 @@ def notes(image: Image) -> str:
 
 
 def callgraph(image: Image) -> str:
+    """Return the call graph, block by block, and the prototypes as text."""
     texts = []
     section = image.section(".nv.callgraph")
     if section is not None:
