@@ -220,7 +220,7 @@ class Contest:
     def _measure(
         self, contender: Contender, mode: str, part: Fraction, size: int, turn: int
     ) -> None:
-        """Let a contender link once in round `turn`, and add the run to the results."""
+        """Let a contender link the `part` with `size` inputs in round `turn`, and add the run."""
         self._remove_output()
         self._report(f"{contender.name}, {size} inputs, round {turn + 1}")
         start = time.perf_counter()

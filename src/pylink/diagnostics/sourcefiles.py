@@ -102,7 +102,7 @@ class SourceFiles:
                 raise Withheld(IRREGULAR)
             if status.st_size > MAX_FILE_SIZE:
                 raise Withheld(TOO_LARGE)
-            # Files of the kernel have the size 0 and may have no end.
+            # Files in /proc have the size 0 and may have no end.
             lines = stream.read(status.st_size).split(b"\n")
         if not lines[-1]:
             del lines[-1]

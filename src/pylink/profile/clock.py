@@ -10,7 +10,7 @@ from time import perf_counter_ns, process_time_ns, thread_time_ns
 from pylink._native.hardware import CYCLES, INSTRUCTIONS, open_counter
 from pylink.profile.phase import Cost
 
-_COUNTER = Struct("<3Q")  # what the kernel gives: see `read_counter`
+_COUNTER = Struct("<3Q")  # what Linux gives: see `read_counter`
 # Units of `getrusage`: of peak memory, and of a block from disks.
 KIB, BLOCK_SIZE = 1024, 512
 
@@ -67,7 +67,7 @@ class Clock:
 def read_counter(descriptor: int) -> int | None:
     """Return the count so far, scaled up if the counter shared its hardware; None if unknown.
 
-    The kernel gives the count, the time since the start, and the time that it really counted.
+    Linux gives the count, the time since the counter was opened, and the time that it counted.
     """
     if descriptor < 0:
         return None

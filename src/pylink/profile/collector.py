@@ -1,8 +1,7 @@
 """Observes one link and creates its profile.
 
 While the link runs, the clock is read at the ends of phases and steps, about forty times, and
-kernels record the times of single inputs. At the end, native code counts rows of the finished
-tables.
+native code records the times of single inputs. At the end, it counts rows of the finished tables.
 """
 
 from __future__ import annotations
@@ -153,6 +152,6 @@ def _loading_ns(record: Recorder, profile: Profile) -> int:
 
 
 def _folding(record: Recorder) -> Folding | None:
-    """Return what step fold_mercury reports; None if the link did not fold."""
+    """Return the report of step fold_mercury (deduplication); None if the link has no such step."""
     detail = record.details.get("fold_mercury")
     return detail  # type: ignore[return-value] # what phases.fold reports

@@ -53,8 +53,8 @@ LEAST_RATIO = 1.01
 LARGE_SHARE = 0.125
 LARGE_RATIO = 2 ** (1 / 3)
 
-# Least number of turns. While costs are not settled, more follow, up to this number and until this
-# many seconds of processor time are spent.
+# All sizes are measured in LEAST_TURNS turns. While costs are not settled, more turns follow, up to
+# MAX_TURNS in all, and until MAX_SECONDS of processor time are spent.
 LEAST_TURNS, MAX_TURNS = 2, 16
 MAX_SECONDS = 4.0
 # The costs of a size are settled if the two best turns differ by no more than this share.
@@ -133,7 +133,7 @@ def _cpu_ns(profile: Profile) -> int:
 
 
 def is_settled(costs: list[int]) -> bool:
-    """Return whether one more turn would probably cost the same.
+    """Return whether measuring a size once more would probably give the same least cost.
 
     `costs` has the least processor time of a size in each turn so far.
     """
@@ -142,7 +142,10 @@ def is_settled(costs: list[int]) -> bool:
 
 
 def arena_of_first(objects: Objects, size: int) -> bytes:
-    """Return the bytes of the first `size` inputs alone: some costs depend on the arena's size."""
+    """Return an arena, the buffer with all input bytes, of only the first `size` inputs.
+
+    Some costs depend on its size.
+    """
     if size == len(objects.names):
         return objects.arena
     files = objects.files.first(size)

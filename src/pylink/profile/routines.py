@@ -1,6 +1,6 @@
 """A link as a program for aprof: its routines, their callers, and their cost by input size.
 
-The link calls its phases, and these their steps, most of which are kernels. Reading and parsing
+The link calls its phases, and these their steps, most of which are native. Reading and parsing
 call a routine per input, folding up to three (STAGES) per pair. Runs on parts of the inputs are
 below the routine `replay`, whose `link` is all phases from reading to finalizing, without work that
 a link does once. So a routine has points of many sizes, and those of the link and of its parts are
