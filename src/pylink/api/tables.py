@@ -175,7 +175,7 @@ def relocation_table(image: bytes) -> Table[RelocationRow]:
 
 
 def input_table(inputs: Sequence[tuple[str, int | None]]) -> Table[InputRow]:
-    """Return the inputs with their sizes; those of files are read now."""
+    """Return the inputs with their sizes; the sizes of files are read now."""
     rows = (
         InputRow(number, name, _file_size(name) if size is None else size)
         for number, (name, size) in enumerate(inputs)

@@ -139,7 +139,7 @@ class Served(Contender):
 
 
 class InProcess(Contender):
-    """A contender that works in a process that stays, which runs `resident.py`."""
+    """A contender that is called in one process (`resident.py`) for the whole measurement."""
 
     def __init__(self, name: str, about: str, program: str) -> None:
         super().__init__(name, about)

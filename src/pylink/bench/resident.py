@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     class ApiRequest(TypedDict):
         arch: str
-        inputs: list[tuple[str, bool]]  # name, and whether it is a whole archive
+        inputs: list[tuple[str, bool]]  # name, and whether all members of an archive are linked
         options: dict[str, Any]  # of pylink.link
         output: str
 

@@ -94,8 +94,8 @@ class Diagnostic:
     # one that an option assigned, or 0. `facts` are those of the report: names in `PLACE` become
     # attributes, and others become `args` for the template. `extra` has further records, such as
     # the options file that has an option. `hidden` has kinds of notes to omit. A record has either
-    # notes or `explain`: a function that is called with the record when an attribute of
-    # `_EXPLAINED` is first used, and that sets those. So showing only messages costs nothing.
+    # notes or the function `explain`, which sets the attributes of `_EXPLAINED` when one of them is
+    # first used. So showing only messages costs nothing.
 
     __slots__ = (
         "_explain", "args", "assigned", "children", "context", "extra", "file", "hidden", "hints",
@@ -187,7 +187,7 @@ class Diagnostic:
             self.hide(self.hidden)
 
     def _set_unknown(self) -> None:
-        """Give those of `_EXPLAINED` that are not set the value that means unknown."""
+        """Set each attribute of `_EXPLAINED` that has no value yet: to None, or to an empty list."""
         for name in _EXPLAINED:
             try:
                 object.__getattribute__(self, name)

@@ -30,7 +30,7 @@ class RawRecord(NamedTuple):
 
 def info_records(image: Image, section: Section) -> list[Record]:
     """Return the records of a .nv.info section."""
-    # The section of the whole file has sizes of functions; such a record is a symbol and a size.
+    # In the section of the whole file, a record on the size of a function is a symbol and a number.
     is_of_file = section.name.endswith("nv.info")
     rows = []
     for form, number, small, payload in _read_records(image, section):

@@ -152,7 +152,7 @@ class Image:
         return list(map(SegmentHeader._make, PHDR.iter_unpack(table)))
 
     def _check_range(self, title: str, offset: int, size: int) -> None:
-        """Raise MalformedCubin, naming them `title`, if these bytes of the file do not exist."""
+        """Raise MalformedCubin if the file lacks these bytes, which the message calls `title`."""
         limit = len(self.data)
         if size and (offset > limit or size > limit - offset):
             raise MalformedCubin(

@@ -192,5 +192,5 @@ def _divide_by_symbol(path: tuple[str, ...], size: int, symbols: Counter[str]) -
     yield from (((*path, name), symbol_size) for name, symbol_size in largest)
     symbol_bytes = sum(symbols.values())
     yield (*path, OTHER_SYMBOLS), symbol_bytes - sum(symbol_size for _, symbol_size in largest)
-    # A file without symbols of this kind is one part, not a part without a symbol.
+    # If no symbols divide the file, its part has the path of the file, without UNNAMED below it.
     yield (path if not symbol_bytes else (*path, UNNAMED)), size - symbol_bytes

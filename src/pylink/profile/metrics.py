@@ -185,7 +185,7 @@ def add_dedup(action: Action, folding: FoldResult, saved: int | None) -> None:
 
 
 def _add_stats(action: Action, stats: Stats) -> None:
-    """Add the time of each stage, and the counts of work that one or all comparisons took."""
+    """Add the time of each stage and the counts of work, of one comparison or the sum of all."""
     add_instances(action, "dedup__time_duration.sum", zip(STAGES, stats.stage_ns, strict=True))
     for name, value in (
         ("dedup__compare_calls.sum", stats.memcmp_calls),

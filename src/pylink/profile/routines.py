@@ -163,7 +163,7 @@ def _add_part(calls: _Calls, part: Profile, link_context: int) -> tuple[int, int
 
 
 def _add_link(calls: _Calls, profile: Profile, link_context: int, cost: int, wall: int) -> None:
-    """Add the calls of a link, or of a part, with these costs as the context `link_context`."""
+    """Add a link, or a part of it, as a call of `link_context`, and the calls of its phases."""
     phase_ns = sum(phase.cpu_ns for phase in profile.phases)
     calls.add(link_context, profile.input_bytes or profile.opened_bytes, cost, wall, phase_ns)
     for phase in profile.phases:
