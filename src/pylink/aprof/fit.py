@@ -58,7 +58,7 @@ MOST_NOISE = 0.15
 USEFUL_MISFIT = 0.06
 # A sum with n^3 is tried only if it forecasts more than this multiple for twice the size.
 LEAST_CUBIC_MULTIPLE = 3.0
-# Standard deviations by which the sum of squares of a model may exceed that of the scatter.
+# Standard deviations by which the squares of a model may exceed what the scatter alone gives.
 MAX_EXCESS_SIGMA = 5.0
 # The squares of the chosen sum may be so many times the limit by MAX_EXCESS_SIGMA, if those of the
 # sum with the least squares are within it.
@@ -69,8 +69,8 @@ CUBIC_MULTIPLE = 4.2
 # Factors by which caches can change the cost of a doubling: on real links the cost of an input
 # rises by up to 20 % when tables outgrow a cache, and falls again.
 CACHE_DIP, CACHE_RISE = 0.85, 1.15
-# A larger scatter shows that the machine or its memory was busy. A link of twice the size meets
-# that, too, so the interval of its cost grows by BUSY_FACTOR times the excess.
+# A larger scatter shows that the machine or its memory was busy. It may be busy for a link of twice
+# the size, too, so each bound of the interval moves outward by BUSY_FACTOR times the excess.
 STEADY_SCATTER, BUSY_FACTOR = 0.015, 2.0
 # Measured times scatter at least this much. Exact costs, such as counts, scatter less, and no cache
 # changes them.

@@ -82,7 +82,7 @@ def _header_lines(report: Report) -> Iterator[str]:
             yield f"{tag} {clean(text)}"
     for comment in report.comments:
         yield f"c {clean(comment)}".rstrip()
-    # Readers fail on either tag without a text after it.
+    # Readers fail on the tags f and a if no text follows.
     if report.command:
         yield f"f {clean(report.command)}"
     if report.application:

@@ -203,7 +203,7 @@ def report_launchers(launchers: Iterable[Launcher], sink: Sink) -> None:
 
 
 def _describe_remedy(remedy: Remedy | None, identifier: bytes) -> list[Diagnostic]:
-    """Return a note on the build step that helps; without one, on sharing the module of this id."""
+    """Return a note on the build step that helps, or else on sharing the module `identifier`."""
     if remedy is None:
         return [note("audit-share", id=decode_name(identifier))]
     return [note(remedy.kind, source=None, context=(), **remedy.facts)]

@@ -105,5 +105,5 @@ def _working_directory() -> str:
 
 
 def ids_in_names(names: set[bytes], prefix: bytes) -> list[bytes]:
-    """Return the ids in the names with this prefix, sorted."""
+    """Return what follows the prefix in names that have it: ids of modules, sorted."""
     return sorted(name[len(prefix) :] for name in names if name.startswith(prefix))

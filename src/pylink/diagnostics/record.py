@@ -187,7 +187,7 @@ class Diagnostic:
             self.hide(self.hidden)
 
     def _set_unknown(self) -> None:
-        """Set each attribute of `_EXPLAINED` that has no value yet: to None, or to an empty list."""
+        """Set attributes of `_EXPLAINED` without a value to None, or to an empty list."""
         for name in _EXPLAINED:
             try:
                 object.__getattribute__(self, name)
