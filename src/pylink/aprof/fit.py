@@ -434,7 +434,7 @@ def _candidate_sums(points: Points) -> list[Sum]:
 
 
 def _steep_limit(fitted: Sum) -> float:
-    """Return the multiple that the interval of a steep cost must exceed."""
+    """Return the multiple that the lower bound of the interval of a steep cost exceeds."""
     growing = [name for name in fitted.names if name != "constant"]
     return STEEP_MULTIPLE if len(growing) == 1 else STEEP_MULTIPLE_OF_SUM
 

@@ -30,7 +30,7 @@ class Module:
 
 @dataclass
 class Image:
-    """The image of a file, which is registered when it gets its `size`-th call of a module.
+    """The image (linked device code) of a file; the `size`-th call by a module registers it.
 
     `calls` are the modules that call it until then, `late` the modules that call it afterwards.
     """
