@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 
 def call_edges(merged: Merged) -> dict[int, list[int]]:
-    """Return the edges of each node, in order of the call rows.
+    """Return, by node, the nodes to which it has edges, in order of the call rows.
 
-    Nodes are entities, then prototypes. An indirect call has an edge to its prototype, a prototype
-    to every function of it whose address is taken.
+    Nodes are numbers: first of entities (symbols of the link), then, from `len(merged.entities)`
+    on, of prototypes. An indirect call has an edge to its prototype, and a prototype has one to
+    every function of this prototype whose address is taken.
     """
     first_prototype = len(merged.entities)
     edges: dict[int, list[int]] = {}

@@ -25,10 +25,11 @@ _ARGUMENTS = re.compile(r"<[^<>]*>")
 
 
 def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
-    """Return, by mangled name, entities of defined functions that could be meant.
+    """Return, by mangled name, the entities (symbol numbers) of functions that could be meant.
 
-    Such a function has the same name in source and other parameters. If there is none, functions
-    of that name in an inner or outer scope, or other instantiations of a template, are returned.
+    Such a function is defined, and has the same name in source and other parameters. If there is
+    none, functions of that name in an inner or outer scope, or other instantiations of a template,
+    are returned. A name without candidates is not in the result.
     """
     demangled = {name: demangle(name) for name in names}
     last_parts = {_bare_name(readable).rpartition("::")[2] for readable in demangled.values()}

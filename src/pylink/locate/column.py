@@ -31,9 +31,9 @@ def source_name(symbol: str) -> str | None:
 
 
 def find_name(symbol: str, source: Source, files: SourceFiles) -> tuple[int, int]:
-    """Return first and last column of a symbol in its source line, in code points, or zeros.
+    """Return first and last column of a symbol in its source line, from 1, in code points.
 
-    Only lines that may be shown are read.
+    Both are 0 if it is not found, or if the line must not be shown to the user.
     """
     name = source_name(symbol) if source.text is None else symbol  # PTX has mangled names
     try:

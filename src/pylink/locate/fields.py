@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: Patches, row: int) -> None:
-    """Set the place and symbol of a diagnostic to those of a row of `patches`."""
+    """Set the place and symbol of a diagnostic to those of number `row` of `patches`.
+
+    A patch is a field of the output that the link fills in. Its place is that of the relocation in
+    an input that asks for it; without one, the diagnostic stays as it is.
+    """
     patch = patches[row]
     starts = placed.places.column("offset")
     for fix in placed.merged.fixups:
@@ -27,7 +31,7 @@ def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: Patches, row:
 def explain_extern_array(diagnostic: Diagnostic, placed: Placed) -> None:
     """Set the place and symbol of a diagnostic about data that refers to an extern array.
 
-    They are those of the first such relocation.
+    They are those of the first relocation outside of code whose symbol is such an array.
     """
     merged = placed.merged
     for fixup in merged.fixups:

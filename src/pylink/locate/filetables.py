@@ -18,8 +18,8 @@ _STRING, _BLOCK, _UDATA = 0x08, 0x09, 0x0F
 def check_tables(data: bytes, offset: int, *, is_wide: bool) -> None:
     """Check both tables, which start at `offset`; `is_wide` is for 64-bit DWARF.
 
-    ValueError for entries without bytes or of an unknown form, IndexError if the tables are
-    truncated.
+    ValueError for entries without bytes or of an unknown form, or if a string has no end.
+    IndexError if the tables are truncated elsewhere.
     """
     for _ in range(2):
         field_count, offset = data[offset], offset + 1
@@ -37,7 +37,7 @@ def check_tables(data: bytes, offset: int, *, is_wide: bool) -> None:
 
 
 def _skip_value(data: bytes, offset: int, form: int, *, is_wide: bool) -> int:
-    """Return the offset after a value; IndexError if it is not in `data`."""
+    """Return the offset after a value; IndexError or ValueError as in `check_tables`."""
     if form == _UDATA:
         _, offset = read_uleb(data, offset)
         return offset

@@ -43,7 +43,7 @@ _LARGEST_INFO = 1 << 21
 _PTX_VARIABLE = re.compile(rb"\s*(?:\.\w+ )*\.(?:global|const|shared) [^;=]*")
 _WORD = re.compile(rb"[\w$]+")
 
-# Largest line number that counts: damaged programs may have any number, and remarks have 31 bits.
+# Largest line number that counts: damaged programs may have any, and remarks have 31 bits for it.
 _LARGEST_LINE = 0x7FFFFFFF
 
 # Attributes with the mangled name of a variable.
@@ -143,7 +143,8 @@ class LinePrograms:
         self._units = dict(read_units(self._dwarf, self._data))  # by offset
         self._unit_starts = sorted(self._units)
         self._starts: list[int] = []  # offsets of sequences
-        # By section of code: the offset there at which a sequence begins, and that of the sequence.
+        # By section of code, for each sequence: the offset of its code in that section, and the
+        # offset of the sequence itself in the line section.
         self._by_section: dict[int, list[tuple[int, int]]] = {}
         for base, section, start in sorted(find_sequences(elf, name, self._data)):
             self._starts.append(start)
@@ -152,6 +153,7 @@ class LinePrograms:
         # By offset of the sequence: its rows, and the inlined call of each.
         self._rows: dict[int, tuple[list[LineState], list[Call | None]]] = {}
         self._directories: dict[int, str] | None = None  # DW_AT_comp_dir by offset of the unit
+        # By name of a variable: unit, file number and line of its declaration.
         self._declarations: dict[bytes, tuple[LineProgram, int, int]] | None = None
 
     def frames(self, section: int, offset: int) -> list[Frame]:
@@ -173,7 +175,7 @@ class LinePrograms:
             row = call.row
 
     def line(self, section: int, offset: int) -> int | None:
-        """Return the line number of an offset.
+        """Return the line number of an offset in a section; None if no row is for that offset.
 
         Unlike `frames`, this needs no file: a line table for PTX need not name one.
         """
@@ -185,9 +187,9 @@ class LinePrograms:
         return rows[row].line
 
     def _row_of(self, section: int, offset: int) -> tuple[int, int] | None:
-        """Return where the sequence for an offset in a section begins, and the number of the row.
+        """Return the sequence for an offset in a section of code, and the number of its row.
 
-        None if no row is for that offset.
+        A sequence is given by its own offset in the line section. None if no row is for that offset.
         """
         sequences = self._by_section.get(section, [])  # sorted by base
         after = bisect_right(sequences, offset, key=lambda sequence: sequence[0])
@@ -211,7 +213,7 @@ class LinePrograms:
         return Frame(path, line)
 
     def _read_declarations(self) -> dict[bytes, tuple[LineProgram, int, int]]:
-        """Return unit, file and line of the first declaration of each name.
+        """Return, by name, the unit, file number and line of the first declaration.
 
         The name is the linkage name if there is one.
         """

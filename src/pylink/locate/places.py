@@ -45,7 +45,7 @@ def places_of(objects: Objects) -> Places:
 
 
 class Places:
-    """Looks up names and lines; missing or damaged data is not an error."""
+    """Looks up names and lines in the inputs of a link; missing or damaged data is not an error."""
 
     __slots__ = ("_maps", "_objects", "_reported", "_sources")
 
@@ -114,10 +114,10 @@ class Places:
         return self._declaration(symbol, name, is_defined=row.section >= 0, ptx=ptx)
 
     def _declaration(self, symbol: int, name: str, *, is_defined: bool, ptx: bool) -> list[Frame]:
-        """Return the line of a variable, which only -G records.
+        """Return the line of a variable's declaration, which only files of -G record.
 
-        In other files it is that of the first use of a variable which the file does not define, or
-        a line of PTX.
+        Of other files, return the line of the first use if they do not define the variable, else
+        with `ptx` the line of the declaration in PTX. The list is empty if none is found.
         """
         file = self._objects.symbols[symbol].file
         declaration = self._ask_map(file, lambda lines: lines.declaration(name))
@@ -200,8 +200,8 @@ def set_lines(
 ) -> None:
     """Set a diagnostic's line to the innermost line of a place in `cubin`, and add inlined calls.
 
-    Inlined calls come before other notes; those of a note are its context. `name` is underlined in
-    lines of `files`.
+    The inlined calls are notes of the diagnostic; if it is a note itself, they are its context.
+    `name` is underlined in lines of `files`.
     """
     diagnostic.source = _make_source(frames[0], cubin, name, files)
     attached = diagnostic.context if diagnostic.original == NOTE else diagnostic.notes

@@ -19,8 +19,8 @@ Reference = tuple[int, int]
 
 _ENTRIES = {SHT_REL: REL, SHT_RELA: RELA}
 
-# Kinds of sections whose relocations are references. Relocations of debug data and of mercury forms
-# of sections only repeat them.
+# Kinds of sections whose relocations are references. Relocations of debug data, and of the mercury
+# (portable) forms that sections also have from sm_100 on, only repeat them.
 _REFERRING_KINDS = (
     sectionkinds.TEXT,
     sectionkinds.GLOBAL_INIT,

@@ -2,8 +2,8 @@
 
 ptxas (13.0, sm_75 to sm_100) writes the limit as MAXREG_COUNT. A kernel with __launch_bounds__ or
 __block_size__ has its threads in MAX_THREADS or REQNTID, and then neither `-maxrregcount` nor
-__maxnreg__ has an effect. Otherwise __maxnreg__ overrides -maxrregcount. The note of ptxas has its
-options.
+__maxnreg__ has an effect. Otherwise __maxnreg__ overrides -maxrregcount. In the section of tool
+notes, the note of ptxas has the options of its command line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Plans which entries to drop: other targets, copies of linked code, and those that rules name."""
+"""Plans which entries to drop: other targets, copies of linked code, and those that rules name.
+
+A `Leaf` of `pylink.size` is a range of a file that is one thing, such as one entry.
+"""
 
 from __future__ import annotations
 
