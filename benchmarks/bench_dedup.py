@@ -53,11 +53,12 @@ def target_vectors(count: int) -> tuple[Plain, Plain]:
 def build(count: int, early: bool = True) -> list[MercuryObject]:
     """Return objects of 20 sections of 4 KiB, half of the objects copies of the other half.
 
-    Different objects differ in their first bytes (`early`), or only in the last section.
+    Different objects differ in their first bytes (`early`), or only in the last section and in the
+    targets (relocation sections), which are compared last.
     """
 
     def item(seed: int) -> MercuryObject:
-        """Return an object of 20 sections; if not `early`, only the last is that of the seed."""
+        """Return the object of a seed; if not `early`, 19 of its sections are those of all."""
         rng = random.Random(seed)
         return MercuryObject(
             [rng.randbytes(4096) if early or i == 19 else bytes([i]) * 4096 for i in range(20)],

@@ -60,7 +60,7 @@ def test_bench_growth(
     output.parent.mkdir(exist_ok=True)
 
     def measure(count: int, rounds: int) -> tuple[float, float, int]:
-        """Return the seconds of the fastest link and copy of so many inputs, and peak memory."""
+        """Return the least processor seconds of a link and of a copy of inputs, and peak memory."""
         argv = ["-c", PROGRAM, f"sm_{arch}", str(output), str(count), str(rounds)]
         run = launcher.run([sys.executable, *argv], folder)
         linked, copied = map(float, run.output.split())

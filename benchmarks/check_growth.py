@@ -44,7 +44,7 @@ FEWEST_ROUNDS = 12
 REPORT = "link.aprof"
 # The reason in a forecast of a routine whose path changes near its largest size.
 CHANGED = re.compile(r"from [0-9]+ on it has ")
-# Phases and steps that the links of parts for --profile-aprof do not repeat.
+# For --profile-aprof, a link is repeated with parts of its inputs, but not these phases and steps.
 ONCE = ("init", "write")
 ONCE_STEPS = ("measure", "classify", "unpack")
 

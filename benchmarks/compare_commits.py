@@ -79,9 +79,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Row:
-    """The change of one way to link: median seconds, and the ratio of head to base.
+    """The change of one way to link: median seconds of both commits, and the ratio of head to base.
 
-    `again` is the ratio of the second measurement, if the first one says that the link is slower.
+    `first` is the ratio of the first measurement. `again` is that of the second one, which is made
+    if the first says that the link is slower.
     """
 
     title: str

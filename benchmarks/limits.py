@@ -164,7 +164,7 @@ class Steps:
                 setattr(module, name, self._timed(f"{kernel}.{name}", function))
 
     def _timed(self, name: str, function: Callable[..., object]) -> Callable[..., object]:
-        """Wrap a function so that its times add up under `name`, without calls inside of it."""
+        """Wrap a function so that its times, calls inside of it included, add up under `name`."""
 
         def call(*args: object, **keywords: object) -> object:
             if self._inside:  # called by another one, or by a second thread

@@ -80,7 +80,7 @@ class Inputs:
 
     @property
     def count(self) -> str:
-        """The number of objects and archives, such as `12 + 2`."""
+        """The number of objects, of archives, and of members of these: `12 + 2 (40)`."""
         archives = len(self.archives) + self.libraries
         members = sum(_members(path) for path in self.archives)
         inside = f" ({members:,})" if members else ""
@@ -303,8 +303,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 class Report:
-    """The rows of both tables, printed at the end, and what was wrong: outputs that differ from
-    nvlink's, and programs that could not be measured."""
+    """The rows of both tables, printed at the end, and what was wrong.
+
+    That is outputs that differ from nvlink's, and programs that could not be measured.
+    """
 
     def __init__(self, rounds: int, csv: Path | None, *, with_step: bool) -> None:
         self.links: list[list[str]] = []

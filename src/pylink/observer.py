@@ -21,7 +21,7 @@ TIME_ROW_SIZE = 32
 class Observer:
     """Base of observers of a link; the methods do nothing.
 
-    * `timed`: the observer wants kernels to record the times of their items.
+    * `timed`: the observer wants native code to record the time of each input that it reads.
     * `needs_image`: it reads the linked file.
     * `needs_cubins`: it has nothing to write if no cubin was linked, because link-time optimization
       produced the whole program.
@@ -93,5 +93,5 @@ class Steps:
         return any(observer.records_folds for observer in self.observers)
 
     def drop_observers(self) -> None:
-        """Drop the observers: they refer to the link's results, and its job refers to this."""
+        """Drop the observers: they refer to the link's results, whose job refers to this object."""
         self.observers = ()

@@ -65,7 +65,7 @@ def make_observers(options: Options, sink: Sink, *, shows_progress: bool = False
 def _add_profuse(observers: list[Observer], states: dict[str, bool]) -> None:
     """Add the observer that prints each step of the search for equal sections, if it is asked for.
 
-    `states` says which of its channels -Xopt -profuseX=true|false switches on or off, by name.
+    `states` says which of its channels (kinds of texts) -Xopt switches on or off, by name.
     """
     from pylink.remarks.profuse import ProfuseObserver, enabled_channels
 

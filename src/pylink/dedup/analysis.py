@@ -1,4 +1,8 @@
-"""Analyzes folding in a whole build: which objects fold, and what keeps the others from it."""
+"""Analyzes folding in a whole build: which objects fold, and what keeps the others from it.
+
+An object folds if an earlier one has equal Mercury sections; a link then keeps only those of the
+earlier one.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +94,7 @@ class Analysis:
     blockers: Counter[str]
     # Number and bytes of Mercury sections that are never compared, by name.
     unlisted: dict[str, tuple[int, int]]
-    stats: Stats
+    stats: Stats  # the work of comparing
     # Bytes of all compared sections of the objects that fold.
     payload_bytes: int
     # Bytes by which folding shortens the output of a link of these objects; None if unknown.
@@ -181,8 +185,9 @@ def analyze(
 ) -> Analysis:
     """Fold the objects that have Mercury sections and explain the outcome.
 
-    `result` is the result of folding `objects`, if it is known; then all of them must have Mercury
-    sections. `progress` is called with the number of objects done.
+    `prefilter` and `identity` are the options of `pylink dedup`. `result` is the result of folding
+    `objects`, if it is known; then all of them must have Mercury sections. `progress` is called
+    with the number of objects done.
     """
     items = [item for item in objects if item.headers or item.targets]
     if result is None:
@@ -314,8 +319,8 @@ def _relocated_section(name: bytes) -> str:
 def _find_leaders(rows: _Rows, *, hashed: bool) -> array.array[int]:
     """Return, for each row, the number of its leader: the first row that is equal to it.
 
-    With `hashed` the contents of rows with equal names and sizes are hashed before they are
-    compared.
+    Rows with equal names, alignments and sizes tie, and only those are compared. With `hashed`,
+    their contents are hashed before.
     """
     ties: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
     for row, (name, data) in enumerate(zip(rows.names, rows.sections, strict=True)):

@@ -249,10 +249,9 @@ class ExpressionParser(TypeParser):
 
 
 def _format_real(digits: str, code: str) -> str:
-    """Return the text of a floating-point number from its hexadecimal digits, most significant
-    first.
+    """Return the text of a floating-point number from its hexadecimal digits.
 
-    `code` is `f` or `d`, for 32 and 64 bits.
+    The most significant digit is first. `code` is `f` or `d`, for 32 and 64 bits.
     """
     try:
         (value,) = struct.unpack(f">{code}", bytes.fromhex(digits))

@@ -102,9 +102,10 @@ def own_command() -> list[str]:
 
 
 def show_link(directory: Path, expected: Path, results: Path) -> bool:
-    """Link the cubins in a directory, named by their architecture; return whether they are equal.
+    """Link the cubins in a directory, whose name is their architecture, and print the result.
 
-    The outputs are written to `results`, and compared with `expected`, an output of nvlink.
+    Return whether pylink's output equals `expected`, an output of nvlink, in all that must agree.
+    The outputs of pylink and nvlink are written to `results`.
     """
     arch = directory.name
     cubins = [str(path) for path in sorted(directory.glob("*.cubin"))]

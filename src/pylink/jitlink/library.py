@@ -87,7 +87,7 @@ class Calls:
     def add_data(self, handle: int, kind: int, data: int, size: int, name: bytes) -> int:
         if size < 0:  # more than any object has
             return INVALID_INPUT
-        # `string_at` takes an int as the size.
+        # Not `string_at`, whose size is a C int: the data may have more bytes.
         contents = bytes((ctypes.c_char * size).from_address(data))
         return self._handles[handle].add_data(kind, contents, name)
 

@@ -172,8 +172,9 @@ def _read_group(process: str) -> bytes:
 def names_process_files(argv: Sequence[str], directory: int, depth: int = 0) -> bool:
     """Return whether an argument or options file names files of the client's process.
 
-    Relative names start at the directory of descriptor `directory`. `depth` options files contain
-    these arguments, one in the other. LinkError for invalid arguments.
+    Relative names start at the directory of descriptor `directory`. `depth` is the number of
+    options files around these arguments, each named in the one before. LinkError for invalid
+    arguments.
     """
     for number, word in enumerate(argv):
         if any(place in word for place in PROCESS_PATHS):

@@ -70,9 +70,10 @@ def start(mark: bytes) -> None:
 def load(
     mark: bytes, package: str
 ) -> "tuple[list[Row], list[LaterRow], str, memoryview, bool] | None":
-    """Return both lists of rows, path of the kernels, bundle, and whether all times agree.
+    """Return both lists of rows, path of the native code, bundle, and whether all times agree.
 
-    None if a source has changed, or another bundle has taken the place of this one.
+    One list is for modules of all links, the other for those of some links. None if a source has
+    changed, or another bundle has taken the place of this one.
     """
     try:
         file = open(sys.argv[0], O_RDONLY)
@@ -96,7 +97,10 @@ def load(
 
 
 class Finder:
-    """Finds the modules of `rows` for the interpreter, and runs their code from the bundle."""
+    """Finds modules that only some links import, and runs their code from the bundle.
+
+    `rows` are their rows, by name.
+    """
 
     def __init__(self, rows: "dict[str, LaterRow]", bundle: memoryview, package: str) -> None:
         self.rows = rows

@@ -14,8 +14,9 @@ If none is good, the program starts as any Python script.
 A bundle begins as a compiled main program (.pyc) of `bootstrap.py`, with which the launcher starts
 the interpreter. Data follows: the code of each module that only some links import, and the rows of
 all modules as one object, so that a name in several modules is created once, then a hash of each
-source. At the end are a hash of all rows, the mark, and the offset of the rows. The main program
-has the mark, too. Bytes 4 to 11, which the interpreter ignores, are a checksum of all later bytes.
+source. At the end are the mark, which is a hash of all rows, and the offset of the rows. The main
+program has the mark, too. Bytes 4 to 11, which the interpreter ignores, are a checksum of all later
+bytes.
 
     python -m pylink.startup.bundle     # writes it now, if links cannot write it later
 """

@@ -35,7 +35,7 @@ OWN_SETTINGS = frozenset(
 
 
 class CompileRequest:
-    """PTX to compile: `data` for `arch`; diagnostics use `name`.
+    """PTX to compile: `data` for `arch`; diagnostics use `name`, or `source` if it is empty.
 
     `source`, `name` and `output` are cells of the row in the table of -time. `options` is the text
     of ptxas options in a fat binary's entry. If `relocatable` is False, the PTX is compiled as a

@@ -25,9 +25,9 @@ __all__ = ["Command", "Outcome", "output_of", "run_all"]
 # microseconds; the shortest run of ptxas takes about ten milliseconds.
 POLL_MS = 2
 
-# Signals that end pylink. The terminal, or whoever sends them, sends them only to pylink's process
-# group, not to those of its programs. As a program, pylink has the default
-# action for SIGINT; as a library, SIGINT is an exception, which also ends running programs.
+# Signals that end pylink. A terminal sends them to pylink's process group, but each started program
+# is in a group of its own and does not get them. As a program, pylink has the default action for
+# SIGINT; as a library, SIGINT is an exception, which also ends running programs.
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
