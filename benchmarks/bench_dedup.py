@@ -31,7 +31,7 @@ MEMCMP = ctypes.CDLL(None).memcmp
 MEMCMP.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
 
 LARGE = 256 << 20  # bytes of an object that is compared as a whole
-SWEEP = (256, 1024, 4096, 16384, 65536)  # numbers of headers or targets
+SWEEP = (256, 1024, 4096, 16384, 65536)  # numbers of headers or targets (relocation sections)
 LINEAR = 4096  # number of these for which all pairs are compared
 BUILD = 2000  # objects that are folded
 

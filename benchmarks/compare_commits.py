@@ -127,7 +127,7 @@ class ApiOf(Api):
 
 
 class ResidentOf(Resident):
-    """The process of ApiOf: it runs `resident.py` of this commit, and the pylink of a build."""
+    """The process of ApiOf: it runs this checkout's `resident.py` with the pylink of a build."""
 
     def __init__(self, build: Build) -> None:
         argv = [resident.API, build.module_paths_text]

@@ -55,7 +55,7 @@ class Contenders:
     def names_in_turn(self) -> list[str]:
         """Return all contenders but `pylink API`, which the benchmark itself calls after the last.
 
-        The last one is the copy, so that both run under the same conditions.
+        The last one is the copy, so that it and the API run under the same conditions.
         """
         return [CLI, NVLINK, *([NVJITLINK] if self._library else []), COPY]
 

@@ -263,8 +263,8 @@ LINK_COLUMNS = (
 STEP_COLUMNS = (*PROGRAM_COLUMNS, f"{NVCC} ms", f"{STEP} ms", f"{NVCC} / {STEP}")
 
 
-# Options that only one kind of run uses. Their defaults stand here, so that `check` sees what was
-# given.
+# Options that --binary does not allow, and those that --compile does not. Their defaults stand
+# here, not in `parser`, so that `check` sees which of them were given.
 FOR_PROGRAMS = (
     "checkouts",
     "table",

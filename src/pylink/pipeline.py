@@ -96,7 +96,8 @@ def link(
     steps = Steps(observers, on_phase_end)
     failed = True
     try:
-        # Large outputs are made in their file, unless it may stay as it is or an observer reads it.
+        # A large output is made in its file, unless an observer reads it, or --write-if-changed
+        # must compare it with the file first.
         needs_image = any(observer.needs_image for observer in observers)
         in_place = None if options.write_if_changed or needs_image else options.output_file
         run = Runner(sink, timer, steps)

@@ -87,7 +87,7 @@ class Calls:
     def add_data(self, handle: int, kind: int, data: int, size: int, name: bytes) -> int:
         if size < 0:  # more than any object has
             return INVALID_INPUT
-        # Not `string_at`, whose size is a C int: the data may have more bytes.
+        # `string_at` takes a C int as the size, which is too small for large inputs.
         contents = bytes((ctypes.c_char * size).from_address(data))
         return self._handles[handle].add_data(kind, contents, name)
 

@@ -187,9 +187,9 @@ class LinePrograms:
         return rows[row].line
 
     def _row_of(self, section: int, offset: int) -> tuple[int, int] | None:
-        """Return the sequence for an offset in a section of code, and the number of its row.
+        """Return the sequence for an offset in a section of code, and the number of the row.
 
-        A sequence is given by its own offset in the line section. None if no row is for that offset.
+        A sequence is given by its own offset in the line section. None if no row is for the offset.
         """
         sequences = self._by_section.get(section, [])  # sorted by base
         after = bisect_right(sequences, offset, key=lambda sequence: sequence[0])

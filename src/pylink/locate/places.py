@@ -116,7 +116,7 @@ class Places:
     def _declaration(self, symbol: int, name: str, *, is_defined: bool, ptx: bool) -> list[Frame]:
         """Return the line of a variable's declaration, which only files of -G record.
 
-        Of other files, return the line of the first use if they do not define the variable, else
+        From other files, return the line of the first use if they do not define the variable, else
         with `ptx` the line of the declaration in PTX. The list is empty if none is found.
         """
         file = self._objects.symbols[symbol].file

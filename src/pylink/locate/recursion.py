@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 def find_cycle(merged: Merged, kernel: int, unbounded_index: int) -> list[int]:
     """Return the nodes of a cycle that a kernel reaches, in order of the calls.
 
-    Nodes are those of `call_edges`. Of the kernel's callees with unbounded stack, the search starts
-    at number `unbounded_index`, from 0, or at the kernel if it has fewer of them. The result is
-    empty if there is no cycle.
+    Nodes are those of `call_edges`. The search starts at one of the kernel's callees with unbounded
+    stack: at number `unbounded_index` of them, from 0, or at the kernel if there are fewer. The
+    result is empty if there is no cycle.
     """
     entity_count = len(merged.entities)  # further nodes are prototypes of indirect calls
     edges = call_edges(merged)

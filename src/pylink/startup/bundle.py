@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import CodeType, ModuleType
 
-    # Name; path, size in bytes and time in ns of the source; code. Kernels have neither path nor
-    # code. Paths are relative to the package, except for sources of the interpreter.
+    # Name; path, size in bytes and time in ns of the source; code. Native modules (kernels) have
+    # neither path nor code. Paths are relative to the package, except for those of the interpreter.
     Row = tuple[str, str, int, int, CodeType | None]
     # Like Row, for modules that only some links import; the last number is the offset of the code.
     LaterRow = tuple[str, str, int, int, int]

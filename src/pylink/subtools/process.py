@@ -99,9 +99,9 @@ class Outcome:
 class ToolProcess:
     """One started program with its files.
 
-    `files` are the descriptors that `close` closes: the input and `result`, the output (None for a
-    program that prints its result), and `pipe`, from which the printed output is read. `start` is a
-    Moment, `deadline` a time of `time.monotonic`.
+    `files` are the descriptors that `close` closes: those of the input, of `result` and of `pipe`.
+    The program writes its output to `result` (None if it prints it), and what it prints is read
+    from `pipe`. `start` is a Moment, `deadline` a time of `time.monotonic`.
     """
 
     __slots__ = (

@@ -88,7 +88,7 @@ class Linkers:
         self._reply = reply
         self._base = os.getcwd()  # directory to which sandboxes are relative
         self._output = ThreadOutput()
-        self._lock = threading.Lock()  # for the next two, which have numbers of requests
+        self._lock = threading.Lock()  # for the next two, which are by number of the request
         self._running: dict[int, Future[None]] = {}  # also those that wait for a thread
         self._cancelled: set[int] = set()
         count = count_usable_threads(threads)
