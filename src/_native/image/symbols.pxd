@@ -31,10 +31,7 @@ from traits cimport TRAIT_EARLY_FILES, TRAIT_LEAN_NAMES, TRAIT_MERCURY, TRAIT_SH
 
 cdef inline void write_symbol(Writer* writer, const OutSymbolRow* row, Sym* out,
                               uint32_t* shndx_entry) noexcept nogil:
-    """Write the entry of .symtab for a symbol.
-
-    `shndx_entry` gets its entry of .symtab_shndx (`set_section`), and is NULL without that table.
-    """
+    """Write the .symtab entry of a symbol, and its .symtab_shndx entry unless that is NULL."""
     cdef const EntityRow* entity
     cdef const SymbolRow* source    # the definition that counts, or the first mention
     cdef uint8_t binding, type

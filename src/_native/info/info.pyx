@@ -90,7 +90,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
         check_memory(not (scratch.failed or failed))
         for i in range(part_count):
             for k in range(parts[i].mixed_kernels.count):
-                # They are sorted by OutRow below, so the result does not depend on threads.
+                # Kernels are sorted by OutRow below, so the result does not depend on threads.
                 kernel = (<EntityNumber*>parts[i].mixed_kernels.data)[k]
                 mixed.add((info.info_out[kernel], kernel))
             placed.add(Blob(detach_rows(&parts[i].blob)), Spans(detach_rows(&parts[i].spans)))

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     # Offset, type, name of the symbol, addend.
     Relocation: TypeAlias = tuple[int, int, str, int]
-    # The same relocation in each copy of some code: offsets, type, the symbol of all copies or one
-    # for each, addends.
+    # A relocation that each copy of some code has: offsets, type, symbols (one for all copies, or
+    # one for each), addends.
     Column: TypeAlias = tuple[range, int, str | Sequence[str], Sequence[int]]
 
 # A record of .eh_frame begins with its length, which is a multiple of this.

@@ -6,9 +6,9 @@ into native code.
 
 from __future__ import annotations
 
-# When nvlink packs a bank of constants that is too full, it aligns each constant to its size, but
-# to at most this number of bytes, the largest unit in which a constant is read. A bank in which all
-# constants are smaller is not aligned to it.
+# Largest alignment, in bytes, of constants in a bank that nvlink packs because it is too full: the
+# largest unit in which a constant is read. There, a constant is aligned to its size. A bank in
+# which all constants are smaller is not aligned to it.
 PACKED_ALIGN = 8
 
 OTHER = 0  # any other section with contents

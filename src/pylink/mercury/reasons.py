@@ -9,7 +9,8 @@ CODE_TARGETS = 18
 CODE_HEADERS = 19
 
 # By `why` of a native comparison's result: code, stage and sentence, in which `Verdict.reason`
-# fills the braces. fmt: off
+# fills the braces.
+# fmt: off
 REASONS: dict[int, tuple[int, int | None, str]] = {
     FoldOutcome.ACCEPTED: (0, None, "all three stages accept"),
     FoldOutcome.BYTES_DIFFER: (CODE_DATA, 1,
