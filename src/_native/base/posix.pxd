@@ -1,4 +1,4 @@
-# Functions of the system that kernels call. Those that share their name with a function of Python
+# Functions of the C library that native code calls. `open`, `close`, `read`, `pread` and `pwrite`
 # have the prefix `c_` here.
 
 from libc.stddef cimport size_t

@@ -170,7 +170,8 @@ cdef inline void order_symbols(Ordering* ordering, Scratch* scratch) noexcept no
     cdef const OutSymbolRow* symbol
     # By OutSymbolRow: group + 1; 0: omitted.
     cdef uint8_t* groups = <uint8_t*>scratch_zeros(scratch, count, 1)
-    # By group + 1: number of symbols, then end of the group's places.
+    # By group + 1: number of symbols, then end of the group's places. While `symbols` is filled, by
+    # group: its next free place.
     cdef size_t ends[GROUP_COUNT + 1]
     cdef uint32_t index
     if groups == NULL:

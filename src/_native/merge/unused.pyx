@@ -40,7 +40,7 @@ ctypedef struct Uses:
 
 # `limit` is the room in the bank in bytes; for `names` see `cut_constants`.
 def drop_constants(MergedTables merged not None, list names, uint64_t limit):
-    """Return the input sections without unused constants, if the used ones fit into `limit`."""
+    """Return the input sections; unused constants have no bytes if only the others fit `limit`."""
     cdef Uses uses
     cdef Scratch scratch
     merged.objects.view(&uses.objects)

@@ -4,7 +4,7 @@ from pylink._native.results import MergedTables
 from pylink._native.tables import Sections
 
 def drop_constants(merged: MergedTables, names: list[bytes], limit: int) -> Sections:
-    """Return the input sections without unused constants, if the used ones fit into `limit`.
+    """Return the input sections; unused constants have no bytes if only the others fit `limit`.
 
     The same object if all fit, or the used ones do not. A dropped section has no bytes and no
     relocations; its variables get the flag INTERNAL in `entities`, so they have no symbols.

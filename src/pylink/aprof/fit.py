@@ -315,11 +315,12 @@ class _Curve:
         return best_sum.at(2 * largest_size) / best_sum.at(largest_size)
 
     def _forecast_by_sum(self) -> _Forecast:
-        """Return the forecast of the best sum for all sizes."""
+        """Return the forecast by the sum of functions that fits all sizes best."""
         full_range = self.full_range
         low, high = full_range.low, full_range.high
         if len(full_range.best.names) == 1 and is_between(full_range.best.names[0]):
-            # The best sum is a power between the functions, which the interval of sums omits.
+            # The best fit is a power n^p between two of the functions. The interval, which is of
+            # sums, omits these.
             power = _Course(self.points, self.scatter)
             low, high = power.low, power.high
         if self.smaller is not None and self.smaller.fits:

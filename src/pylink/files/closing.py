@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 
-# Types of file systems with a server in `/proc/self/mountinfo`, without the suffix after a dot.
+# Types in `/proc/self/mountinfo`, without the suffix after a dot, of file systems whose files other
+# machines or processes keep.
 NETWORK = (
     *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "fuse", "fuseblk", "gfs2", "gpfs", "lustre"),
     *("ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs"),

@@ -54,7 +54,8 @@ MOST_BYTES = (1 << 31) - 1
 _MAGIC = b"PAR1"
 _VERSION = 1
 
-# Numbers of the format: physical types, converted types, encodings, page types, the codec.
+# Numbers of the format: physical types, converted types, a repetition type, encodings, page types,
+# the codec.
 _BOOLEAN, _INT32, _INT64, _BYTE_ARRAY, _FIXED = 0, 1, 2, 6, 7
 _UTF8, _UINT_32, _UINT_64 = 0, 13, 14
 _OPTIONAL = 1

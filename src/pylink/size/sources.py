@@ -32,7 +32,10 @@ class Source(ABC):
         """Read bytes; fewer at the end of the source."""
 
     def bytes_before(self, offset: int) -> int:
-        """Return the number of archive bytes of all that is before `offset`; 0 outside archives."""
+        """Return how many bytes of the archive the first `offset` bytes of this source take.
+
+        They count as they are packed there, by an estimate if they are deflated. 0 outside archives.
+        """
         return 0
 
     def place_of(self, offset: int) -> tuple[FileSource, int] | None:

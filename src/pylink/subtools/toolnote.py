@@ -58,7 +58,10 @@ def _rewrite_note(cubin: bytearray, source: bytes, result: bytes) -> bytes:
 
 
 def _close_gap(cubin: bytearray, sections: list[Section], note: Section, end: int) -> None:
-    """Move the sections after the note to its new `end`, unless they are part of a segment."""
+    """Move the sections that adjoin the note to its new `end`.
+
+    If one of them is part of a segment, none moves.
+    """
     old_end, moved = note.offset + note.size, []
     later_sections = (
         section for section in sections if section.stored > 0 and section.offset > note.offset

@@ -24,7 +24,8 @@ _slow_expressions: set[str] = set()
 _MAX_REPETITIONS = 2
 _MAX_NAME_LENGTH = 1000
 _REPETITIONS = re.compile(r"[*+?{]")
-# Repeated groups, lookarounds and references, which are not obviously fast.
+# Repeated groups, groups with a question mark such as lookarounds, and references, which are not
+# obviously fast.
 _NOT_PLAIN = re.compile(r"\)[*+?{]|\(\?|\\[0-9]")
 
 # The program of the process that matches other expressions; its arguments are `INPUT -o OUTPUT`.
