@@ -34,8 +34,8 @@ TIMED_OUT = 124
 # Suffixes of files that are removed from an earlier copy if the project no longer has them.
 SOURCES = (".py", ".pyi", ".pyx", ".pxd", ".h")
 
-# Extras whose lowest versions are tested, and the packages that build pylink. Other extras are tools
-# of this project, have fixed releases (`cuda`, `cuda12`), or are parts of these (`fleet`).
+# Extras whose lowest versions are tested, and the packages that build pylink. Other extras are
+# tools of this project, have fixed releases (`cuda`, `cuda12`), or are parts of these (`fleet`).
 FOR_USERS = ("build", "dedup", "fleet-dask", "lines", "plot", "remarks", "report", "worker")
 
 

@@ -85,7 +85,7 @@ class EntityRow:
     kind: int  # EntityKind
     flags: int  # EntityFlag bits
     size: int  # bytes; of common symbols the largest
-    align: int  # of common symbols and of shared variables, else 0
+    align: int  # of variables that are or were common, or are shared; else 0
     regcount: int  # of a function: its registers
     frame: int  # of a function: bytes of its stack frame
 

@@ -75,7 +75,7 @@ cdef inline bint find_reached(Info* info, EntityNumber kernel) noexcept nogil:
     if info.contributors.count == 0:
         return True
     if info.live_kernels == 1:
-        # The only live kernel inherits from every live function.
+        # A lone kernel inherits from every live function.
         return vec_append(&info.reached_infos, info.contributors.data, info.contributors.count)
     info.walk += 1
     info.stamp[kernel] = info.walk

@@ -1,4 +1,4 @@
-# A lone kernel is the only live kernel of a link. It inherits from every live function, reached or
+# A lone kernel is the only live root of a link. It inherits from every live function, reached or
 # not, attribute by attribute in the order of the table (pylink/facts/inheritance.py).
 #
 # `inherit_alone` goes through the attributes. `gather_values` joins the values of all functions,
@@ -24,7 +24,7 @@ from tables.rows cimport EntityNumber, FileRef, OutRow, SectionNumber, SectionRo
 from traits cimport TRAIT_EXTERNS_LAST
 
 
-# The value of one attribute that the only live kernel inherits.
+# The value of one attribute that a lone kernel inherits.
 ctypedef struct Gathered:
     bint is_found               # a function has the attribute
     uint16_t value              # all values, the kernel's own among them, joined
@@ -36,6 +36,7 @@ cdef inline bint inherit_alone(Info* info, EntityNumber kernel, uint64_t start) 
     cdef uint8_t attribute, how
     cdef size_t i
     cdef int64_t offset
+    # How the kernel itself uses tensor memory: by single CTAs, by pairs of them.
     cdef uint8_t own_groups = cta_groups(info, start)
     gather_values(info, kernel, start, gathered)
     for i in range(info.rule_count):
@@ -104,7 +105,7 @@ cdef inline bint find_record_sections(Info* info) noexcept nogil:
 
 
 cdef inline bint gather_list(Info* info, uint64_t start, uint8_t attribute) noexcept nogil:
-    """Make the only live kernel's list from those of all live functions, in the order of the input.
+    """Make the lone kernel's list from those of all live functions, in the order of the input.
 
     Up to 13.1 lists of symbols are in reverse order. The kernel's own record stays if the functions
     add nothing to it; else a record at the end replaces it. False without memory.

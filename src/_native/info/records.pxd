@@ -69,7 +69,7 @@ ctypedef struct Info:
     # The function or kernel at hand.
     Vec records                     # Record: of its input
     Vec reached_infos               # OutNumber: .nv.info.F of functions that it reaches
-    Vec record_sections             # SectionNumber: records that the only live kernel inherits
+    Vec record_sections             # SectionNumber: records that a lone kernel inherits
     Vec list_items                  # uint32_t: items of a list, symbol indices or numbers
     # Results.
     Vec mixed_kernels               # EntityNumber: kernels for single CTAs and for pairs

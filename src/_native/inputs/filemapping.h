@@ -50,9 +50,9 @@ static int pylink_can_lease(int file) {
 }
 
 /* Return whether `seen_keys` (SEEN_KEYS of `inputs/filemapping.pxd`) already has the key of a file;
-   if not, add it. So a file is mapped once, even if several inputs are links to it: when the
-   kernel adds a lease, it walks all leases of the file. The multiplier spreads the inode to the
-   highest bits, which are the index. */
+   if not, add it. So a file is mapped once, unless keys collide, even if several inputs are links
+   to it: when the kernel adds a lease, it walks all leases of the file. The multiplier spreads the
+   inode to the highest bits, which are the index. */
 static int pylink_seen_before(uint64_t* seen_keys, const struct stat* status) {
     uint64_t key = ((uint64_t)status->st_ino + 1) * 0x9e3779b97f4a7c15u ^ status->st_dev;
     return __atomic_exchange_n(&seen_keys[key >> 52], key, __ATOMIC_RELAXED) == key;

@@ -4,9 +4,10 @@
    Each major release has a file of its own, which says what MAJOR is. The dynamic linker knows
    libraries by DT_SONAME: if this one is loaded first, programs that open libnvJitLink get it.
 
-   The interface is that of nvJitLink.h: each function has a plain name and one with each minor
-   release, all the same. `__nvJitLinkAPI` is not documented and other libraries of CUDA call it:
-   here it is a jump to the real library's function of this name.
+   The interface is that of nvJitLink.h: each function has a plain name and, but for
+   nvJitLinkVersion, one with each minor release, all the same. `__nvJitLinkAPI` is not documented
+   and other libraries of CUDA call it: here it is a jump to the real library's function of this
+   name.
 
    Handles are numbers that the installer gives out. Code that cleans up may call while an
    exception of Python is set: that exception is set aside during the call. If the
@@ -120,7 +121,7 @@ PUBLIC void pylink_standin_install(PyObject* installed) {
     Py_XDECREF(before);
 }
 
-/* ALIASES(f) defines a second name of `f` for each minor release: __f_13_0 to __f_13_9. */
+/* ALIASES(f) defines a second name of `f` for each minor release, such as __f_13_0 to __f_13_9. */
 #define ALIAS_(name, major, minor)                                                                 \
     extern __typeof__(name) __##name##_##major##_##minor PUBLIC __attribute__((alias(#name)));
 #define ALIAS(name, major, minor) ALIAS_(name, major, minor)

@@ -179,7 +179,7 @@ cdef inline bint write_lean_names(StringTable* table, OutRow* outs, OutSymbolRow
     for i in range(count):
         symbol = &symbols[order[i]]
         if symbol.section >= 0 and is_plain(outs[symbol.section].kind, IS_LITERALS):
-            # The section has a final name, its symbol the first one.
+            # The section has its final name, and its symbol keeps the name from before.
             symbol.name = outs[symbol.section].symbol_name
         offset = intern_again(table, old_strtab, symbol.name)
         if offset < 0:

@@ -102,9 +102,10 @@ cdef inline void find_lost_bytes(Merge* merge, const FileRow* file, SectionNumbe
 
 cdef inline bint is_removed_with_lost_bytes(Merge* merge, const Vec* lost, uint16_t kind,
                                             uint64_t offset, SymbolNumber symbol) noexcept nogil:
-    """Return whether an entry with this offset and symbol is removed, in a section of that kind.
+    """Return whether a relocation entry is removed since its field is in bytes that nobody needs.
 
-    `lost` has the ranges of the section, from `find_lost_bytes`.
+    These are the bytes of definitions that lost: `lost` has their ranges in the entry's target
+    section, of this kind, from `find_lost_bytes`.
     """
     return ((is_initialized_data(kind) or has_lost(merge.merged.symbol_resolution[symbol]))
             and is_in_lost_bytes(lost, offset))

@@ -132,7 +132,7 @@ cdef packed struct EntityRow:
     uint32_t kind               # EntityKind
     uint32_t flags              # EntityFlag bits
     uint64_t size               # bytes; of common symbols the largest
-    uint64_t align              # of common symbols and of shared variables, else 0
+    uint64_t align              # of variables that are or were common, or are shared; else 0
     uint32_t regcount           # of a function: its registers
     uint32_t frame              # of a function: bytes of its stack frame
 

@@ -2,7 +2,7 @@
 
 Sections and symbols are created one after the other while the inputs are read in command-line
 order. String tables, symbol order and section order all follow from this (docs/order.md).
-Afterwards no section or symbol appears.
+Afterwards only --preserve-relocs creates sections (`resolved`).
 """
 
 from pylink._native.results import MergedTables

@@ -34,7 +34,8 @@ def first_number(run: int, part: int) -> int:
 # Types of columns are those of pyarrow, "words" for texts that repeat, and "digest" for DIGEST_SIZE
 # bytes.
 
-# A row for each file: `path` below `root`, `name` is the path as text, `target` by its directory.
+# A row for each file: `path` below `root`; `name` is the path as text; `target` is the target that
+# the file's directory is for.
 # Times (ns) and `inode` are 0 if they cannot be trusted.
 FILES = {
     "file": "int64",

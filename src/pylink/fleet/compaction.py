@@ -1,9 +1,9 @@
 """Merges fragments, so that an index stays as fast as a new one.
 
 Two rules apply after each run that found changes. If the last fragments are many small ones, they
-are merged. If more rows of files are outdated than current, each fragment is rewritten without
-outdated rows. A new fragment is named after the first and the last of those that it replaces, and
-hides them as soon as it has its name; then they are removed. Rows keep their numbers.
+are merged. If many more rows of files are outdated than current, fragments with outdated rows are
+rewritten without them. A new fragment is named after the first and the last of those that it
+replaces, and hides them as soon as it has its name; then they are removed. Rows keep their numbers.
 """
 
 from __future__ import annotations

@@ -129,7 +129,8 @@ def decode_single_names(texts: Sequence[bytes]) -> list[str] | None:
     """
     encoding, errors = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
     joined = b"\0".join(texts).decode(encoding, errors)
-    # Joining puts two zeros between two texts. If there are no other zeros, each text is one name.
+    # Each text ends with a zero and `join` adds one, so two zeros stand between two texts. If there
+    # are no other zeros, each text is one name.
     names = joined[:-1].split("\0\0")
     is_single = (
         all(texts)

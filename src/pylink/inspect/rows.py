@@ -172,6 +172,7 @@ class NoteField(Row):
         return self.name
 
     def where(self, index: int) -> str:
+        """Return the place for a message: a field of a note is found by its name, not by index."""
         return f" {self.name}"
 
     def __str__(self) -> str:
