@@ -36,7 +36,7 @@ cdef inline bint inherit_alone(Info* info, EntityNumber kernel, uint64_t start) 
     cdef uint8_t attribute, how
     cdef size_t i
     cdef int64_t offset
-    # How the kernel itself uses tensor memory: by single CTAs, by pairs of them.
+    # Uses of tensor memory by the kernel itself: by single CTAs, by pairs of them.
     cdef uint8_t own_groups = cta_groups(info, start)
     gather_values(info, kernel, start, gathered)
     for i in range(info.rule_count):

@@ -4,7 +4,7 @@
    Each major release has a file of its own, which says what MAJOR is. The dynamic linker knows
    libraries by DT_SONAME: if this one is loaded first, programs that open libnvJitLink get it.
 
-   The interface is that of nvJitLink.h: each function has a plain name and, but for
+   The interface is that of nvJitLink.h: each function has a plain name and, except for
    nvJitLinkVersion, one with each minor release, all the same. `__nvJitLinkAPI` is not documented
    and other libraries of CUDA call it: here it is a jump to the real library's function of this
    name.

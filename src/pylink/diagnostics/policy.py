@@ -116,8 +116,8 @@ DROPPED_BY_NVLINK = ("arch-not-found",)
 # Remarks that nvlink prints even with -disable-infos.
 SHOWN_WITHOUT_INFOS = ("host-info-ignored", "no-host-code")
 
-# Warnings that nvlink prints while it reads the options, so that no later option affects them, but
-# for --diag-suppress.
+# Warnings that nvlink prints while it reads the options, so that no later option affects them,
+# except for --diag-suppress.
 BEFORE_OPTIONS = ("option-redefined",)
 
 # Warnings that nvlink does not have, about what may be intended. -Werror does not make them errors,
