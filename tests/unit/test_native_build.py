@@ -39,7 +39,7 @@ def test_a_build_that_counts_is_not_optimized(monkeypatch: pytest.MonkeyPatch) -
     setup = read_setup(monkeypatch, "0")
     counting = ["--coverage", "-fprofile-update=prefer-atomic"]
     assert setup["FLAGS"] == ["-O0", "-g0", *counting]
-    assert setup["kernels"].extra_link_args == counting
+    assert setup["kernels"].extra_link_args == [*counting, "-Wl,-u,__gcov_dump"]
     assert setup["DIRECTIVES"] == read_setup(monkeypatch, "0")["DIRECTIVES"]
 
 
