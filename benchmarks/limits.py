@@ -122,7 +122,7 @@ def print_counters(arch: str, names: list[str], output: str, rounds: int, rest: 
     single = statistics.median(row[0] for row in alone)
     ratio = statistics.median(a[0] / b[0] for a, b in zip(links, copies, strict=True))
     print(f"  link {wall * 1e3:.0f} ms, copy {copied * 1e3:.0f} ms, ratio {ratio:.2f}")
-    print(f"  processor time {user * 1e3:.0f} ms, {system * 1e3:.0f} ms of the system")
+    print(f"  processor time {user * 1e3:.0f} ms of the program, {system * 1e3:.0f} of the system")
     # Amdahl's law for two threads, solved for `serial`: wall = serial + (single - serial) / 2.
     serial = min(max(2 * wall - single, 0), wall) if len(os.sched_getaffinity(0)) > 1 else single
     print(
