@@ -17,7 +17,7 @@ payloads; `measure_row` does this for each:
    `repeat_rows` copies their rows for the entry.
 2. Otherwise `full_payload` decompresses, `count_payload` cuts the bytes into parts and functions
    (size/cutting.pxd), and `add_counted` adds the rows.
-3. Payloads with `wants_frame` are compressed again (`compress_payload`), equal contents once.
+3. Payloads with `is_recompressed` are compressed again (`compress_payload`), equal contents once.
 
 `sums` and `repeats` then add up the rows by group. Several threads may measure for one ledger: its
 lock is held while tables change, not while bytes are read, cut or compressed.
@@ -112,7 +112,7 @@ cdef int read_payload(Payload* payload, row) except -1:
     payload.offset, payload.packed, payload.full = row.offset, row.packed, row.full
     payload.codec, payload.kind, payload.entry = row.codec, row.kind, <LedgerEntryRef>row.entry
     payload.installed, payload.download = row.installed, row.download
-    payload.wants_frame = row.is_recompressed
+    payload.is_recompressed = row.is_recompressed
     if data is not None and payload.packed > <uint64_t>PyBytes_GET_SIZE(data):
         raise ValueError("a payload is longer than its bytes")
     if max(payload.packed, payload.full, payload.installed, payload.download) > 0xffffffff:
@@ -170,7 +170,10 @@ cdef class Ledger:
         scratch_free(&self.scratch)
 
     def measure(self, list payloads not None, int file=-1, int level=0, *, bint keep_frames=False):
-        """Count payloads, and compress again those with `wants_frame`; None for a damaged one."""
+        """Decompress and count payloads, and compress again those with `is_recompressed`.
+
+        Returns None for a damaged payload.
+        """
         cdef Scratch scratch
         cdef TextPool texts
         cdef Measuring measuring
@@ -271,7 +274,7 @@ cdef class Ledger:
         good = (self.find_content(&key, payload)
                 and (payload.outcome == NOT_MEASURED or self.repeat_rows(payload)))
         pthread_mutex_unlock(&self.lock)
-        needs_frame = payload.wants_frame and payload.same_as < 0
+        needs_frame = payload.is_recompressed and payload.same_as < 0
         if not good or (payload.outcome == MEASURED and not needs_frame):
             return good
         data = full_payload(payload, packed, measuring.buffers)
@@ -323,7 +326,7 @@ cdef class Ledger:
         content = &(<Content*>self.contents.data)[payload.content]
         if content.counted:
             payload.outcome = MEASURED
-        if payload.wants_frame:
+        if payload.is_recompressed:
             payload.same_as = content.framed_entry
             if payload.same_as < 0:
                 content.framed_entry = <int>payload.entry

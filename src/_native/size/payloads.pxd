@@ -45,7 +45,7 @@ ctypedef struct Payload:
     LedgerEntryRef entry        # number of its entry in the ledger
     int codec                   # a CODEC_ number
     int kind                    # an ENTRY_ number
-    bint wants_frame            # it is to be compressed again
+    bint is_recompressed        # it is to be compressed again
     # Results of the measurement:
     Outcome outcome
     int failure                 # an errno, or -1 if the file ends before the payload does

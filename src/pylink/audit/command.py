@@ -23,6 +23,7 @@ from pylink.files.reading import read_incoming
 from pylink.renderers.presentation import Presentation
 from pylink.renderers.sarif_document import SarifDocument
 from pylink.renderers.text import TextRenderer
+from pylink.terminal.numbers import count_text
 from pylink.terminal.running import run
 
 TYPE_CHECKING = False
@@ -215,9 +216,4 @@ def _show_findings(sink: Sink) -> None:
         text.emit(record)
     errors = sum(record.level >= DISCRETIONARY for record in sink.diagnostics)
     warnings = sink.warnings
-    show(f"{_count(errors, 'error')}, {_count(warnings, 'warning')}\n")
-
-
-def _count(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 error`, `2 errors`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    show(f"{count_text(errors, 'error')}, {count_text(warnings, 'warning')}\n")

@@ -11,7 +11,13 @@ from pylink._native.marks import find_marks
 from pylink.audit.dynamicsegment import DynamicSegment
 from pylink.audit.model import Container, Entry, LinkedFile, ids_in_names
 from pylink.facts.elf import ET_DYN, ET_EXEC, PT_INTERP
-from pylink.facts.fatbinentries import CONTAINER, REGISTER_PREFIX, WRAPPER_PREFIX
+from pylink.facts.fatbinentries import (
+    CONTAINER,
+    LINKED_SECTION,
+    REGISTER_PREFIX,
+    RELOCATABLE_SECTION,
+    WRAPPER_PREFIX,
+)
 from pylink.facts.headers import EntryHeader, FileHeader, SegmentHeader
 from pylink.facts.records import EHDR, PHDR
 from pylink.inputs.kinds import ELF_MAGIC
@@ -105,11 +111,11 @@ def _read_sections(source: ByteSource, file: LinkedFile) -> None:
         file.calls = [name for name in file.calls if name in symbol_ids]
     # A call inside the file needs no dynamic symbol.
     file.self_bound |= {name for name in file.answers if name not in {*exported, *undefined}}
-    if ".nv_fatbin" in by_name:
-        section = by_name[".nv_fatbin"]
+    if LINKED_SECTION in by_name:
+        section = by_name[LINKED_SECTION]
         file.images = _read_containers(source, section.start, section.end, file)
-    if "__nv_relfatbin" in by_name:
-        section = by_name["__nv_relfatbin"]
+    if RELOCATABLE_SECTION in by_name:
+        section = by_name[RELOCATABLE_SECTION]
         file.modules = _read_containers(source, section.start, section.end, file)
         file.module_count = len(file.modules)
 

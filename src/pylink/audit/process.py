@@ -12,6 +12,7 @@ import os
 from dataclasses import dataclass, field
 
 from pylink.audit.linkedfile import NotLinked, read_header, read_linked_file
+from pylink.diagnostics.errors import reason_of
 from pylink.facts.elf import ET_REL
 from pylink.inputs.archiveformat import MAGIC, THIN_MAGIC
 from pylink.size.sources import FileSource
@@ -144,7 +145,7 @@ class Loader:
                 self.process.skipped.setdefault(path, str(error))
                 continue
             except OSError as error:
-                self.process.skipped.setdefault(path, error.strerror or str(error))
+                self.process.skipped.setdefault(path, reason_of(error))
                 continue
             self._names.setdefault(name, library)
             self._loaders.setdefault(library, file)

@@ -19,12 +19,13 @@ from pylink.bench.server import Server
 from pylink.facts import inputkinds
 from pylink.jitlink import real
 from pylink.options.table import BY_ATTRIBUTE, FLAG, LIST
-from pylink.subtools.compilers import find_nvjitlink, library_release, parse_release
+from pylink.subtools.compilers import find_nvjitlink, library_release
 from pylink.subtools.programs import (
     cuda_tools,
     find_cuda_tool,
     find_own_program,
     find_program,
+    parse_release,
     version_text,
 )
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import printable, show
 from pylink.files.reading import read_incoming
 from pylink.inputs.filehints import WITHOUT_CODE, find_hidden_code
@@ -242,7 +243,7 @@ def _extract(arguments: argparse.Namespace) -> None:
         for part, path in extract(parts, Path(arguments.extract)):
             show(f"{path}: {part}\n")
     except OSError as problem:
-        raise UnreadableCubin(f"{problem.filename}: {problem.strerror}") from problem
+        raise UnreadableCubin(f"{problem.filename}: {reason_of(problem)}") from problem
 
 
 def _read_parts(
@@ -259,7 +260,7 @@ def _read_parts(
             raise UnreadableCubin(hidden[0])
         parts = list(parts_of(name, data, 0, Allowance(unpacks=unpacks)))
     except OSError as problem:
-        raise UnreadableCubin(f"{name}: {problem.strerror}") from problem
+        raise UnreadableCubin(f"{name}: {reason_of(problem)}") from problem
     except UnreadableFile as problem:
         raise UnreadableCubin(str(problem)) from problem
     if hidden and not parts:

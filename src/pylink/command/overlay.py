@@ -24,6 +24,7 @@ import tempfile
 from contextlib import suppress
 
 from pylink.command.toolkitrelease import SERVE_FILE
+from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.diagnostics.stream import printable, write
 from pylink.facts.releases import release_named
@@ -102,14 +103,14 @@ def make_overlay(
         os.makedirs(parent, exist_ok=True)
         unfinished = tempfile.mkdtemp(prefix=".overlay.", dir=parent)
     except OSError as error:
-        raise OverlayError(f"cannot write in {parent}: {error.strerror}") from error
+        raise OverlayError(f"cannot write in {parent}: {reason_of(error)}") from error
     try:
         _fill_overlay(unfinished, toolkit, (NOTES_FILE,) * notes + (SERVE_FILE,) * serve)
         os.chmod(unfinished, 0o755)
         _put_in_place(unfinished, directory)
     except OSError as error:
         shutil.rmtree(unfinished, ignore_errors=True)
-        raise OverlayError(f"cannot make {directory}: {error.strerror}") from error
+        raise OverlayError(f"cannot make {directory}: {reason_of(error)}") from error
 
 
 def _put_in_place(unfinished: str, directory: str) -> None:

@@ -34,7 +34,7 @@ from pylink.facts.elf import (
     STV_DEFAULT,
     STV_HIDDEN,
 )
-from pylink.facts.fatbinentries import REGISTER_PREFIX, WRAPPER_PREFIX
+from pylink.facts.fatbinentries import LINKED_SECTION, REGISTER_PREFIX, WRAPPER_PREFIX
 from pylink.facts.records import NOTE_HEADER
 
 TYPE_CHECKING = False
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 MACHINES: dict[str, type[Machine]] = {"X86_64": X86_64, "AARCH64": AArch64}
 
-CONTAINERS = ".nv_fatbin"
 REGISTER, WRAPPER = REGISTER_PREFIX.decode(), WRAPPER_PREFIX.decode()
 # The start of a wrapper; version 2 is that of linked code.
 WRAPPER_MAGIC, WRAPPER_VERSION = 0x466243B1, 2
@@ -119,7 +118,7 @@ class HostObject:
         )
         if registered:
             object_file.add(Section(MODULE_IDS, [id_texts], flags=SHF_ALLOC))
-        payload = Section(CONTAINERS, [], flags=SHF_ALLOC, align=host.fatbin_align)
+        payload = Section(LINKED_SECTION, [], flags=SHF_ALLOC, align=host.fatbin_align)
         object_file.add(payload)
         segment = Section(
             SEGMENT,
@@ -129,7 +128,7 @@ class HostObject:
         )
         # The two zeros: addresses of the container and of the list of containers.
         segment.relocations = [
-            (WORD, host.absolute_type, CONTAINERS, 0),
+            (WORD, host.absolute_type, LINKED_SECTION, 0),
             (2 * WORD, host.absolute_type, BSS, layout.offset(CONTAINER_LIST)),
         ]
         object_file.add(segment)

@@ -30,12 +30,12 @@ from pylink.facts.elf import (
     STT_FUNC,
     STT_OBJECT,
 )
+from pylink.facts.fatbinentries import RELOCATABLE_SECTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.devicelink.container import Container
 
-RELOCATABLE_CODE = "__nv_relfatbin"
 WRAPPER_VERSION = 1  # in a wrapper of relocatable code
 # nvcc's objects have this symbol, which refers to the wrapper and so keeps it in the link.
 DUMMY_SECTION, DUMMY = ".data.rel", "__nv__fatDeviceText_dummy"
@@ -54,11 +54,11 @@ def make_unit(identifier: str, container: Container, machine: str) -> list[bytes
     writable = SHF_ALLOC | SHF_WRITE
     object_file.add(Section(BSS, [], type=SHT_NOBITS, flags=writable, align=WORD, size=WORD))
     payload = object_file.add(
-        Section(RELOCATABLE_CODE, container.pieces, flags=SHF_ALLOC, align=host.fatbin_align)
+        Section(RELOCATABLE_SECTION, container.pieces, flags=SHF_ALLOC, align=host.fatbin_align)
     )
     wrapper_data = struct.pack("<IIQQ", WRAPPER_MAGIC, WRAPPER_VERSION, 0, 0)
     segment = object_file.add(Section(SEGMENT, [wrapper_data], flags=writable, align=WORD))
-    segment.relocations = [(WORD, host.absolute_type, RELOCATABLE_CODE, 0)]
+    segment.relocations = [(WORD, host.absolute_type, RELOCATABLE_SECTION, 0)]
     dummy = object_file.add(Section(DUMMY_SECTION, [bytes(WORD)], flags=writable, align=WORD))
     dummy.relocations = [(0, host.absolute_type, wrapper, 0)]
     id_text = identifier.encode("ascii") + b"\0"

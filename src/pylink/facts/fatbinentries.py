@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 FATBIN_MAGIC = b"\x50\xed\x55\xba"
 
+# Sections of host files with fat binaries: of linked code, and of code that is still to be linked.
+LINKED_SECTION, RELOCATABLE_SECTION = ".nv_fatbin", "__nv_relfatbin"
+FATBIN_SECTIONS = (LINKED_SECTION, RELOCATABLE_SECTION)
+
 # Names of symbols of a module in host code: the function that registers it, and the wrapper of its
 # fat binary. The module id follows the prefix.
 REGISTER_PREFIX = b"__cudaRegisterLinkedBinary"

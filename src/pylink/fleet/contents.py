@@ -7,7 +7,6 @@ many files that are not inputs. A file that changes while it is read is read aga
 from __future__ import annotations
 
 import os
-import struct
 from dataclasses import dataclass
 
 from pylink._native import inputfiles
@@ -15,6 +14,7 @@ from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import printable
 from pylink.facts import inputkinds
 from pylink.facts.elf import EM_CUDA, ET_DYN, ET_EXEC, PT_INTERP
+from pylink.facts.records import EHDR
 from pylink.files.reading import read_incoming
 from pylink.fleet.columns import CUBIN, OTHER
 from pylink.fleet.parts import LARGE_FILE
@@ -41,8 +41,6 @@ SHARED, EXECUTABLE = "shared library", "executable"
 UNREADABLE = "unreadable"
 # Bytes of the head of a file, which has the ELF and program headers of any usual file.
 HEAD_SIZE = 1 << 12
-# Fields of the ELF header: type; offset, entry size and number of program headers.
-_HEADER = struct.Struct("<16xH14xQ14xHH6x")
 # Wheels and other zip files, which are not inputs of links.
 ZIP, ZIP_MAGIC = "zip file", b"PK\x03\x04"
 
@@ -140,9 +138,9 @@ def _read_some(
 
 def _kind_name(kind: int, head: bytes) -> str:
     """Return the kind of a file, for ELF files by their type and whether they name a loader."""
-    if kind != inputkinds.HOST or len(head) < _HEADER.size:
+    if kind != inputkinds.HOST or len(head) < EHDR.size:
         return KIND_NAMES.get(kind, OTHER)
-    elf_type, segments, width, count = _HEADER.unpack_from(head)
+    _, elf_type, _, _, _, segments, _, _, _, width, count, *_ = EHDR.unpack_from(head)
     if elf_type == ET_EXEC:
         return EXECUTABLE
     if elf_type != ET_DYN:

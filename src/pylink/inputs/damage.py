@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pylink.facts.fatbinentries import RELOCATABLE_SECTION
 from pylink.facts.outcomes import FatbinFault
 from pylink.inputs.kinds import OF_HOST
 from pylink.rowformats import FAULT
@@ -10,9 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.sources import Source, Sources
-
-# The section of a host object that holds its fat binary.
-FATBIN_SECTION = "__nv_relfatbin"
 
 # Reasons about the host object itself.
 OBJECT_FAULTS = (
@@ -64,7 +62,7 @@ def report_entry(
     sink.report(
         kind,
         file=source.name,
-        section=FATBIN_SECTION if source.kind in OF_HOST else None,
+        section=RELOCATABLE_SECTION if source.kind in OF_HOST else None,
         index=index if index >= 0 else None,
         reason=reason,
     )

@@ -9,6 +9,7 @@ from struct import unpack_from
 from pylink._native.elfheaders import read_sections
 from pylink.diagnostics.record import note
 from pylink.facts.elf import E_SHOFF, ET_DYN, ET_REL, MACHINE_TITLES
+from pylink.facts.fatbinentries import LINKED_SECTION, RELOCATABLE_SECTION
 from pylink.facts.inputkinds import UNKNOWN
 from pylink.inputs.archiveformat import is_thin, read_archive
 from pylink.inputs.archivethin import member_file
@@ -52,6 +53,7 @@ TEXTS = tuple(
 WITHOUT_CODE = ("hidden-by-lto", "not-an-object")
 
 _ARCHIVES = (b"!<arch>\n", b"!<thin>\n")
+_LINKED, _RELOCATABLE = LINKED_SECTION.encode(), RELOCATABLE_SECTION.encode()
 
 # Limit of files that are searched for hidden code, and bytes of a file that tell its kind.
 MOST_FILES = 1000
@@ -134,7 +136,7 @@ def _read_start(name: str) -> bytes:
 
 def _is_hidden(names: Collection[bytes]) -> bool:
     """Return whether an object with these sections has its device code only in GCC's bytecode."""
-    if b".nv_fatbin" in names or b"__nv_relfatbin" in names:
+    if _LINKED in names or _RELOCATABLE in names:
         return False
     return any(name.startswith(b".gnu.lto_") and b"fatbin" in name for name in names)
 
@@ -159,6 +161,6 @@ def _why_hidden(name: str, data: bytes) -> Diagnostic | None:
     names = {section.name for section in file.sections} if file.type == ET_REL else set()
     if _is_hidden(names):
         return note("hidden-by-lto", file=name)
-    if b".nv_fatbin" not in names or b"__nv_relfatbin" in names:
+    if _LINKED not in names or _RELOCATABLE in names:
         return None
     return note("linked-for-device" if b"\0def _" in data else "not-relocatable", file=name)

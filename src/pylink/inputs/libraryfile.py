@@ -15,6 +15,7 @@ import stat
 from pylink._native import elfheaders
 from pylink.diagnostics.errors import reason_of
 from pylink.facts.elf import E_SHOFF, SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_RELA
+from pylink.facts.fatbinentries import FATBIN_SECTIONS
 from pylink.facts.records import EHDR, SHDR
 from pylink.inputs.kinds import ELF_MAGIC
 from pylink.inputs.sharedlib import read_library
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 # symbols of 40 MB.
 _READ_LIMIT = 1 << 30
 _READ_SIZE = 1 << 20
+_FATBIN_SECTIONS = [name.encode() for name in FATBIN_SECTIONS]
 
 
 def probe(path: str, sink: Sink) -> tuple[Library | None, bytes]:
@@ -82,8 +84,7 @@ class _PartialFile:
         except ValueError:
             return None, b""
         if not any(
-            section.type != SHT_NOBITS and section.name in (b"__nv_relfatbin", b".nv_fatbin")
-            for section in sections
+            section.type != SHT_NOBITS and section.name in _FATBIN_SECTIONS for section in sections
         ):
             return None, b""
         data = self._data

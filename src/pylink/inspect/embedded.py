@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from pylink._native.marks import find_marks
 from pylink.facts.elf import EM_CUDA, NO_BYTES, SHN_XINDEX, SHT_NULL
-from pylink.facts.fatbinentries import ENTRY, FATBIN_MAGIC, REGISTER_PREFIX
+from pylink.facts.fatbinentries import (
+    CONTAINER,
+    ENTRY,
+    FATBIN_MAGIC,
+    FATBIN_SECTIONS,
+    REGISTER_PREFIX,
+)
 from pylink.facts.records import EHDR, SHDR, SYM
 from pylink.inputs.kinds import ELF_MAGIC
 from pylink.inputs.payload import is_compressed
@@ -30,8 +36,6 @@ if TYPE_CHECKING:
 
 
 CONTAINER_MARK = FATBIN_MAGIC + b"\x01\x00\x10\x00"  # magic, version 1, size 16 of the header
-CONTAINER_SIZE = 16  # bytes of the header
-FATBIN_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 
 # Least and largest number of bytes of a search window: small after a match, since the next match
 # often follows directly, and growing without matches. So few bytes of payloads are searched, and
@@ -224,11 +228,11 @@ def _end_of_container(source: ByteSource, start: int, *, is_expected: bool) -> i
 
     If no container `is_expected` here, an entry must follow the header.
     """
-    head = source.read(start, CONTAINER_SIZE)
-    if len(head) < CONTAINER_SIZE:
+    head = source.read(start, CONTAINER.size)
+    if len(head) < CONTAINER.size:
         return None
-    size = int.from_bytes(head[8:16], "little")  # of the entries, see CONTAINER in facts
-    first = start + CONTAINER_SIZE
+    size: int = CONTAINER.unpack(head)[-1]
+    first = start + CONTAINER.size
     if size > source.size - first:
         return source.size if is_expected else None
     if not is_expected and size and entry_at(source, first, first + size) is None:

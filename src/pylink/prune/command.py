@@ -16,6 +16,7 @@ from pylink.prune.verification import verify
 from pylink.size.diffshow import text_lines
 from pylink.size.reductions import PRUNABLE
 from pylink.size.walk import measure
+from pylink.terminal.numbers import count_text
 from pylink.terminal.running import print_error, print_note, run
 
 TYPE_CHECKING = False
@@ -121,10 +122,9 @@ def _prune(path: str, output: str | None, request: PruneRequest, program: str) -
     for note in plan.notes:
         print_note(program, f"{path}: {note}")
     show("\n".join([*text_lines(plan.sizes, measure([target]), (), 0), ""]))
-    drop_count = len(plan.changes.dropped)
-    noun = "entry" if drop_count == 1 else "entries"
+    dropped_text = count_text(len(plan.changes.dropped), "entry")
     show(
-        f"{path}: {len(data)} to {len(rewritten)} bytes; {drop_count} {noun} dropped, "
+        f"{path}: {len(data)} to {len(rewritten)} bytes; {dropped_text} dropped, "
         f"{compared_count} compared with the input\n"
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pylink.facts.fatbinentries import REGISTER_PREFIX
+from pylink.facts.fatbinentries import REGISTER_PREFIX, RELOCATABLE_SECTION
 from pylink.files.reading import MAX_SIZE, read_incoming
 from pylink.inputs.archiveformat import THIN_MAGIC
 from pylink.prune.archives import read_members
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 # Names of the symbols that register a unit (device code of one source file) begin with this. The
 # unit's id follows REGISTER_PREFIX, and begins with an underscore.
 REGISTRATION_PREFIX = REGISTER_PREFIX + b"_"
-_RELOCATABLE_SECTION = "__nv_relfatbin"
 
 
 @dataclass
@@ -179,7 +178,7 @@ def _find_linked_copies(
     unregistered = _units_without_registration(path, data, registered)
     copies = []
     for leaf in both_sizes.leaves:
-        if leaf.file == 0 or leaf.kind != RELOCATABLE or leaf.section != _RELOCATABLE_SECTION:
+        if leaf.file == 0 or leaf.kind != RELOCATABLE or leaf.section != RELOCATABLE_SECTION:
             continue
         needed = kernels[leaf.number] or functions[leaf.number]
         label = f"{target_name(leaf)} of {leaf.unit}"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pylink.facts.elf import EM_CUDA, ET_DYN, ET_EXEC
-from pylink.facts.fatbinentries import FATBIN_MAGIC, padding
+from pylink.facts.fatbinentries import FATBIN_MAGIC, FATBIN_SECTIONS, padding
 from pylink.inputs.archiveformat import MAGIC, THIN_MAGIC
 from pylink.inputs.kinds import MACHINE
 from pylink.inspect.embedded import (
     ELF_MARK,
-    FATBIN_SECTIONS,
     Embedded,
     InMemory,
     find_device_code,

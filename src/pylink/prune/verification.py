@@ -9,10 +9,9 @@ from itertools import pairwise
 
 from pylink.facts.archiveheaders import HEADER_SIZE
 from pylink.facts.elf import SHT_NOBITS, SHT_NULL, SHT_RELA, SHT_SYMTAB, STT_SECTION
-from pylink.facts.fatbinentries import FATBIN_MAGIC
+from pylink.facts.fatbinentries import FATBIN_MAGIC, FATBIN_SECTIONS
 from pylink.facts.records import RELA, SYM
 from pylink.inputs.archiveformat import MAGIC
-from pylink.inspect.embedded import FATBIN_SECTIONS
 from pylink.prune.archives import INDEX_WIDTHS, NAME_FIELD, SIZE_FIELD, read_members
 from pylink.prune.entries import FatbinEntry, read_container
 from pylink.prune.errors import NotPruned

@@ -20,6 +20,7 @@ import sys
 import time
 
 from pylink._native import OBJECT_PATH
+from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import printable, write
 from pylink.serve.request import ACCEPTED, REFUSED, ClientRequest, link, replace_streams
 from pylink.serve.signals import Signals
@@ -100,7 +101,7 @@ class Server:
             command_process = signals.start(command, {**os.environ, VARIABLE: path})
         except OSError as error:
             self.stop_waiting_children()
-            write(None, f"pylink serve: {printable(command[0])}: {error.strerror}\n")
+            write(None, f"pylink serve: {printable(command[0])}: {reason_of(error)}\n")
             return NOT_FOUND if error.errno == errno.ENOENT else NOT_STARTED
         return self.wait(signals, command_process, None)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from itertools import pairwise
 
+from pylink.facts.fatbinentries import RELOCATABLE_SECTION
 from pylink.size.chips import CAPABILITIES, is_covered, next_choice, plain_number
 from pylink.size.levels import rows
 from pylink.size.model import (
@@ -95,7 +96,7 @@ def _linked_copies(sizes: Sizes) -> Iterable[Reduction]:
         leaf
         for leaf in sizes.leaves
         if leaf.kind == RELOCATABLE
-        and leaf.section == "__nv_relfatbin"
+        and leaf.section == RELOCATABLE_SECTION
         and sizes.files[leaf.file].elf_type in LOADED
         and not sizes.files[leaf.file].is_open
         and (leaf.file, leaf.target) in linked

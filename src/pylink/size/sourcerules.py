@@ -93,7 +93,7 @@ def unnamed_kernels(sizes: Sizes) -> Iterable[Reduction]:
         leaves = [leaf for file_leaves in leaves_by_file.values() for leaf in file_leaves]
         yield Reduction(
             "unnamed-kernels",
-            f"{len(kernels)} kernel{'s' * (len(kernels) > 1)} that host code does not name",
+            f"{count_text(len(kernels), 'kernel')} that host code does not name",
             "C",
             installed=installed,
             download=download if sizes.downloads else None,

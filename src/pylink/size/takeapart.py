@@ -10,6 +10,7 @@ import os
 
 from pylink.diagnostics.errors import reason_of
 from pylink.facts.elf import EM_AARCH64, EM_CUDA, EM_X86_64
+from pylink.facts.fatbinentries import CONTAINER as HEADER
 from pylink.facts.fatbinentries import FATBIN_MAGIC
 from pylink.facts.objectformats import sm_of_cubin
 from pylink.facts.picknumbers import EntryKind
@@ -17,7 +18,6 @@ from pylink.inputs.archiveformat import MAGIC, THIN_MAGIC, ArchiveError, is_thin
 from pylink.inputs.archivethin import member_file
 from pylink.inputs.payload import is_compressed
 from pylink.inspect.embedded import (
-    CONTAINER_SIZE,
     ELF_MARK,
     Embedded,
     FileSection,
@@ -300,9 +300,9 @@ class Reader:
         start, end, section = device_code.start, device_code.end, device_code.section
         number = self._next_container
         self._next_container += 1
-        header_leaf = self._add_leaf(source, start, start + CONTAINER_SIZE, file, CONTAINER, unit)
+        header_leaf = self._add_leaf(source, start, start + HEADER.size, file, CONTAINER, unit)
         header_leaf.section, header_leaf.container, header_leaf.unpacked = section, number, 0
-        position, entry_index = start + CONTAINER_SIZE, 0
+        position, entry_index = start + HEADER.size, 0
         leaves: list[Leaf] = []
         while position < end:
             fields = entry_at(source, position, end)

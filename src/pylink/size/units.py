@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pylink.facts.fatbinentries import suffix_of
+from pylink.facts.fatbinentries import RELOCATABLE_SECTION, suffix_of
 from pylink.facts.picknumbers import EntryKind
 from pylink.size.model import PTX, RELOCATABLE, RELOCATABLE_PTX, Leaf
 
@@ -44,7 +44,7 @@ def mark_relocatable(leaves: list[Leaf], section: str) -> None:
 
     `leaves` are the entries of the container.
     """
-    if section == "__nv_relfatbin" or any(leaf.kind == RELOCATABLE for leaf in leaves):
+    if section == RELOCATABLE_SECTION or any(leaf.kind == RELOCATABLE for leaf in leaves):
         for leaf in leaves:
             if leaf.kind == PTX:
                 leaf.kind = RELOCATABLE_PTX

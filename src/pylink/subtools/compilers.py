@@ -12,9 +12,11 @@ import os
 import re
 
 from pylink.subtools.programs import (
+    choose_release,
     cuda_tools,
     find_ptxas,
     is_program,
+    parse_release,
     tool_release,
     toolkits,
     wheel_directories,
@@ -26,8 +28,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.options.model import Options
-
-    Release = tuple[int, int]
+    from pylink.subtools.programs import Release
 
 # Directories of libraries in a toolkit or wheel.
 LIBRARY_DIRECTORIES = ("lib64", "lib", os.path.join("targets", "x86_64-linux", "lib"))
@@ -72,13 +73,14 @@ def choose_compilers(options: Options, sink: Sink) -> Compilers:
     ]
     if not nvjitlinks:
         sink.fatal("nvjitlink-missing", reason="no libnvJitLink.so")
-    followed_release = parse_release(options.follows)
+    followed_release = parse_release(options.follows) if options.follows else None
     if options.emit_ptx:
         best = pick_nearest([(candidate, None) for candidate in nvjitlinks], followed_release)
         return Compilers(best[0].path, None, find_nvvm(options.nvvmpath, best[0].path, None))
     tools = [
-        ToolCandidate(path, parse_release(tool_release(path)))
+        ToolCandidate(path, parse_release(release) if release else None)
         for path in find_ptxas_candidates(options)
+        for release in [tool_release(path)]
     ]
     if not tools:
         sink.fatal("ptxas-missing", file="lto.ptx")
@@ -129,17 +131,8 @@ def pick_nearest(
     if followed_release is None:
         return sets[0]
     releases = {candidate.release for candidate, _ in sets if candidate.release is not None}
-    newer = min((release for release in releases if release >= followed_release), default=None)
-    nearest = newer or max(releases, default=None)
+    nearest = choose_release(releases, followed_release)
     return next((pair for pair in sets if pair[0].release == nearest), sets[0])
-
-
-def parse_release(release: str | None) -> Release | None:
-    """Parse a release such as 13.2; None stays None."""
-    if release is None:
-        return None
-    major, _, minor = release.partition(".")
-    return int(major), int(minor.partition(".")[0] or 0)
 
 
 def release_text(release: Release | None) -> str:

@@ -18,9 +18,11 @@ from pylink.subtools.environment import search_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from pylink.options.model import Options
+
+    Release = tuple[int, int]
 
 # Environment variables that name the directory of a CUDA toolkit.
 TOOLKIT_VARIABLES = ("CUDA_HOME", "CUDA_PATH")
@@ -52,20 +54,27 @@ def nearest_release(tools: Iterable[str], release: str) -> str | None:
 
     That is the first tool of this release, else of the next newer one, else of the last before it.
     """
-    requested = _parse_release(release)
-    programs: dict[tuple[int, ...], str] = {}
+    requested = parse_release(release)
+    programs: dict[Release, str] = {}
     for path in tools:
-        version = _parse_release(tool_release(path) or "0")
-        if version == requested:
+        tools_release = parse_release(tool_release(path) or "0")
+        if tools_release == requested:
             return path
-        programs.setdefault(version, path)
-    newer = min((version for version in programs if version > requested), default=None)
-    return programs.get(newer or max(programs, default=requested))
+        programs.setdefault(tools_release, path)
+    nearest = choose_release(programs, requested)
+    return programs[nearest] if nearest is not None else None
 
 
-def _parse_release(release: str) -> tuple[int, ...]:
-    """Return the numbers of a release, so that releases compare by age."""
-    return tuple(map(int, release.split(".")))
+def choose_release(releases: Collection[Release], requested: Release) -> Release | None:
+    """Return the requested release, else the next newer one, else the last before; None of none."""
+    newer = min((release for release in releases if release >= requested), default=None)
+    return newer or max(releases, default=None)
+
+
+def parse_release(release: str) -> Release:
+    """Parse a release such as 13.2; a third number is ignored."""
+    major, _, minor = release.partition(".")
+    return int(major), int(minor.partition(".")[0] or 0)
 
 
 def find_cuda_tool(name: str) -> str | None:

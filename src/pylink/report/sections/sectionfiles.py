@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pylink.diagnostics.errors import reason_of
 from pylink.report.errors import ReportError
 from pylink.report.model import Section
 from pylink.report.sections.derived import DerivedError, parse
@@ -97,7 +98,7 @@ def load(path: Iterable[Path]) -> LoadedSections:
             loaded.errors.append((file, error.list_text))
             continue
         except OSError as error:
-            loaded.errors.append((file, f"Error: {error.strerror}"))
+            loaded.errors.append((file, f"Error: {reason_of(error)}"))
             continue
         replaced = by_identifier.pop(section.identifier, None)
         if replaced is not None:

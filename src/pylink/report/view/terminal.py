@@ -20,7 +20,7 @@ from pylink.report.view.compare import Change
 from pylink.report.view.markup import strip_markup
 from pylink.report.view.numbers import format_value
 from pylink.report.view.pages import DURATION, ActionPage, RuleMessage, action_pages, focus_text
-from pylink.terminal.numbers import share_text
+from pylink.terminal.numbers import count_text, share_text
 
 BAR_WIDTH = 32
 NAME_WIDTH = 44
@@ -88,7 +88,7 @@ def show_details(
     failure_messages = overview.failures(pages)
     if failure_messages:
         names = ", ".join(dict.fromkeys(message.rule for message in failure_messages))
-        rules = "1 rule" if len(failure_messages) == 1 else f"{len(failure_messages)} rules"
+        rules = count_text(len(failure_messages), "rule")
         output.print(Text(f"{rules} could not be applied: {names}", style="dim"))
     if not everything and overview.phase_actions(report):
         show_phases(output, report)
