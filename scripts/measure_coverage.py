@@ -67,11 +67,11 @@ class Counts:
     branches: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def add_line(self, line: int, count: int) -> None:
-        """Add the count of a line, or of some of its code, in one object."""
+        """Record the count of a line in one object file; the largest of all object files stays."""
         self.lines[line] = max(count, self.lines.get(line, 0))
 
     def add_branch(self, line: int, number: int, count: int) -> None:
-        """Add the count of a branch in one object."""
+        """Record the count of a branch in one object file; the largest of all stays."""
         self.branches[line, number] = max(count, self.branches.get((line, number), 0))
 
 
