@@ -33,8 +33,8 @@ from pylink.facts import header
 NATIVE = Path("src/_native")
 # Directory of the headers that are generated from the tables of facts.
 GENERATED = Path("build/facts")
-# With PYLINK_COVERAGE=1 (`make coverage`), the kernels count how often each line and branch of their
-# C runs. The counts are atomic, since several threads count the same lines.
+# With PYLINK_COVERAGE=1 (`make coverage`), the kernels count how often each line and branch of
+# their C runs. The counts are atomic, since several threads count the same lines.
 COUNTED = (
     ["--coverage", "-fprofile-update=prefer-atomic"]
     if os.environ.get("PYLINK_COVERAGE") == "1"

@@ -45,7 +45,7 @@ def return_threads(size_t count):
 
 
 def spare_threads(size_t most, uint64_t size):
-    """Return how many more threads the calling thread's link may use, at most `most`."""
+    """Return how many threads, at most `most`, this thread's link may add to move `size` bytes."""
     cdef size_t spare = claim(size, most + 1, most)
     release_threads(spare)
     return spare

@@ -62,7 +62,7 @@ ctypedef struct InstructionMap:
     uint64_t range_start        # of a register range that begins with it, in code that is updated
 
 
-# The number of a changed kernel or function of a file, -1 for none.
+# A row of RewrittenFile.kernels, that is a changed kernel or function of the file; -1 for none.
 ctypedef int32_t CodeNumber
 
 # A kernel or function whose code changed.

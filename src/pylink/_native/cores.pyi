@@ -24,7 +24,7 @@ def return_threads(count: int) -> None:
     """Release threads that `take_threads` reserved."""
 
 def spare_threads(most: int, size: int) -> int:
-    """Return how many more threads the calling thread's link may use, at most `most`.
+    """Return how many threads, at most `most`, this thread's link may add to move `size` bytes.
 
     There is at most one for each 4 MiB (`set_bytes_per_thread`) of `size`. None is reserved.
     """
