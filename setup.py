@@ -43,8 +43,8 @@ COUNTED = (
 # Directory of the kernels as C.
 TRANSLATED = Path("build/cython")
 DEBUG = os.environ.get("PYLINK_DEBUG") == "1"
-# By value of PYLINK_SANITIZE. 1 (`make fuzz`): the first error in memory or undefined behavior ends
-# the process with a report. thread (`make races`): unsynchronized accesses are reported.
+# By value of PYLINK_SANITIZE: with 1 (`make fuzz`), the first error in memory or undefined behavior
+# ends the process with a report; with thread (`make races`), unsynchronized accesses are reported.
 SANITIZERS = {
     "1": [
         "-fsanitize=address,undefined",

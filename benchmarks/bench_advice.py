@@ -115,7 +115,7 @@ def test_deduplication(tmp_path: Path) -> None:
 def test_what_is_said_holds_for_other_programs(
     size: str, count: int, flags: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """A report's rule on debug data has a message exactly if inputs have some, many or few."""
+    """A report's rule on debug data has a message exactly if the inputs, few or many, have some."""
     names = compile_modules(tmp_path, "100", flags, size, count)
     output, report = tmp_path / "linked.cubin", tmp_path / "link.ncu-rep"
     pylink.link(names, arch="sm_100", output=output, profile=report)

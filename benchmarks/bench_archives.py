@@ -120,7 +120,7 @@ def test_bench_archive(
     floors: list[float] = []
 
     def others() -> None:
-        """Time a link by each program of `times`, and the least work that such a link needs."""
+        """Measure a link by each program of `times`, and the least work that such a link needs."""
         for contender, seconds_by_round in times.items():
             seconds_by_round.append(contenders.seconds(contender))
         floors.append(least())

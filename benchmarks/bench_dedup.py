@@ -128,7 +128,7 @@ def measure_entries(label: str, vectors: Callable[[int], tuple[Plain, Plain]]) -
 
 
 def measure_fold(label: str, early: bool) -> None:
-    """Measure `fold`, which finds equal objects, relative to one read and to no prefilter."""
+    """Measure `fold`, which finds equal objects, relative to one read of them and no prefilter."""
     reading, folding = [], []
     for _ in range(3):
         items = build(BUILD, early)

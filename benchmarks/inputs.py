@@ -39,7 +39,7 @@ def name_of(number: int) -> str:
 
 
 def _like(old: bytes, digits: bytes, number: int) -> bytes:
-    """Return another hash for `old`, a hash in a name: as long, of `digits`, the first one kept."""
+    """Return a hash in place of `old` for group `number`: as long, of `digits`, the first kept."""
     digest = hashlib.sha256(b"%d %b" % (number, old)).digest()
     return old[:1] + bytes(digits[byte % len(digits)] for byte in digest[: len(old) - 1])
 

@@ -33,8 +33,8 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "coverage"
 PYTHON_COUNTS = BUILD / "python"
 TESTS = ("tests/unit", "tests/golden")
-# Tests of the environment's program `pylink`, which starts the package of the normal build, and of
-# native sources, which are not beside the package that counts.
+# Tests that do not fit the build that counts: of the environment's program `pylink`, which starts
+# the normal build, and of native sources, which are not beside the package that counts.
 OMITTED = tuple(
     f"--deselect=tests/unit/{test}"
     for test in (

@@ -277,7 +277,7 @@ def compile_all(
     sources = [path for globs in (program.sources, program.members) for path in find(globs, places)]
     options = [f"-arch=sm_{arch}", *program.options, *flavor.options]
     options = [fill_in(option, places) for option in options]
-    # The folder `made` is left out: its name has its state, and options with {made} contain that.
+    # The folder `made` is omitted: its name has its state, and options with {made} contain it.
     states = [str(state_of(path)) for name, path in sorted(places.items()) if name != "made"]
     cubins, failures = [], []
     for source in sources[: program.limit]:

@@ -26,6 +26,7 @@ ctypedef struct ScratchBlock:
     void* owner
 
 
+# The working memory of one call: blocks that `scratch_free` frees together.
 ctypedef struct Scratch:
     ScratchBlock* newest        # the block allocated last, or NULL
     bint failed                 # set by the first request that failed, and never cleared

@@ -21,6 +21,7 @@ cdef enum:
     # many searches.
     KEYS_AHEAD = 16
 
+# Bytes that belong to a Python object.
 cdef struct Span:
     const uint8_t* data
     size_t size                 # bytes

@@ -79,7 +79,7 @@ cdef inline uint32_t rarest_scoreboard(const uint8_t* text, uint64_t count) noex
 
 
 cdef inline bint guard_unoptimized(uint8_t* word, const uint8_t* end) noexcept nogil:
-    """Guard an instruction of unoptimized code: the next one waits for it. False for other code.
+    """Guard an instruction of unoptimized code: a later one waits for it. False for other code.
 
     The dummy loads and the MEMBARs of a fence have no registers and need not wait; the instruction
     after them does. `end` is the end of the text.

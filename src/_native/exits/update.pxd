@@ -173,7 +173,7 @@ cdef inline bint emit_add(CodeBuffer* buffer, const Slot* slot, uint32_t record)
 cdef inline void set_guards(CodeBuffer* buffer, uint64_t count, bint unoptimized) noexcept nogil:
     """Make fences among the last `count` instructions wait for their guards, if they do not yet.
 
-    A guard is the MEMBAR in front of a fence's own. `unoptimized` code is not optimized by ptxas.
+    A guard is the MEMBAR in front of a fence's own. `unoptimized` says how ptxas made the code.
     """
     cdef uint8_t* word = buffer.words.data + (buffer.words.count - count) * WORD
     while count > 1:
@@ -298,9 +298,9 @@ cdef inline void clear_schedules(CodeBuffer* buffer) noexcept nogil:
 
 
 cdef inline bint update_code(Rewriting* rewriting) noexcept nogil:
-    """Convert one function to another release; sets `rewriting.changed` if anything was written.
+    """Convert one function to the form of another release; False with a fault.
 
-    False with a fault.
+    Sets `rewriting.changed` if anything was written.
     """
     cdef size_t i
     cdef bint widened

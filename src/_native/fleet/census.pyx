@@ -382,7 +382,7 @@ cdef class Census:
             scratch_free(&scratch)
 
     def find_missing_at(self, list roots, list paths):
-        """Return what `find_missing` does, for files at these `paths` or in directories at them."""
+        """Return the files of the index that were not found, at `paths` of each root or below."""
         cdef uint32_t root_number
         cdef Vec listed
         cdef Scratch scratch

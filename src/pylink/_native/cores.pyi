@@ -30,10 +30,7 @@ def spare_threads(most: int, size: int) -> int:
     """
 
 def use_threads(count: int) -> int:
-    """Set how many threads links of the calling thread use; 0: those that the process has free.
-
-    Returns the previous number.
-    """
+    """Set how many threads this thread's links use (0: those free); return the old number."""
 
 def set_bytes_per_thread(size: int) -> int:
     """Set how many bytes of work each further thread needs; return the old number.
