@@ -62,6 +62,7 @@ cdef inline bint index_init(NameIndex* index, size_t room) noexcept nogil:
 
 
 cdef inline void index_free(NameIndex* index) noexcept nogil:
+    """Free the slots, but not the texts, which others own."""
     if index.slots != NULL:
         block_free(index.slots, (index.mask + 1) * sizeof(NameSlot))
     index.slots = NULL
@@ -149,6 +150,7 @@ cdef inline bint strings_init(StringTable* table) noexcept nogil:
 
 
 cdef inline void strings_free(StringTable* table) noexcept nogil:
+    """Free the strings and the cells."""
     vec_free(&table.text)
     if table.cells != NULL:
         block_free(table.cells, (table.mask + 1) * sizeof(StringCell))
@@ -297,6 +299,7 @@ cdef inline uint8_t* pool_allocate(TextPool* pool, size_t size) noexcept nogil:
 
 
 cdef inline void pool_free(TextPool* pool) noexcept nogil:
+    """Free all texts of the pool."""
     cdef uint8_t* before
     while pool.chunk != NULL:
         before = (<uint8_t**>pool.chunk)[0]

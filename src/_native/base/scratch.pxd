@@ -33,6 +33,7 @@ ctypedef struct Scratch:
 
 
 cdef inline void scratch_init(Scratch* scratch) noexcept nogil:
+    """Start without blocks, and without a request that failed."""
     scratch.newest = NULL
     scratch.failed = False
 

@@ -104,6 +104,7 @@ cdef inline bint table_init(KeyTable* table, size_t rows) noexcept nogil:
 
 
 cdef inline void table_free(KeyTable* table) noexcept nogil:
+    """Free slots and chains, which are one block of memory."""
     free(table.slots)
     table.slots = NULL
 

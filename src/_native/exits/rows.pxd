@@ -86,14 +86,17 @@ cdef inline bint set_fault(RewriteFault* fault, FileSectionCounter section, uint
 
 
 cdef inline void put16(uint8_t* p, uint16_t value) noexcept nogil:
+    """Write a little-endian number of 16 bits at an address of any alignment."""
     memcpy(p, &value, 2)
 
 
 cdef inline void put32(uint8_t* p, uint32_t value) noexcept nogil:
+    """Write a little-endian number of 32 bits at an address of any alignment."""
     memcpy(p, &value, 4)
 
 
 cdef inline void put64(uint8_t* p, uint64_t value) noexcept nogil:
+    """Write a little-endian number of 64 bits at an address of any alignment."""
     memcpy(p, &value, 8)
 
 
