@@ -33,8 +33,8 @@ from pylink.facts import header
 NATIVE = Path("src/_native")
 # Directory of the headers that are generated from the tables of facts.
 GENERATED = Path("build/facts")
-# For `make coverage`: the kernels count how often each line and branch of their C runs. The counts
-# are atomic, since several threads count the same lines.
+# With PYLINK_COVERAGE=1 (`make coverage`), the kernels count how often each line and branch of
+# their C runs. The counts are atomic, since several threads count the same lines.
 COUNTED = (
     ["--coverage", "-fprofile-update=prefer-atomic"]
     if os.environ.get("PYLINK_COVERAGE") == "1"
@@ -43,8 +43,8 @@ COUNTED = (
 # Directory of the kernels as C.
 TRANSLATED = Path("build/cython")
 DEBUG = os.environ.get("PYLINK_DEBUG") == "1"
-# For `make fuzz` (1): the first error in memory or undefined behavior ends the process with a
-# report. For `make races` (thread): each unsynchronized access by two threads is reported.
+# By value of PYLINK_SANITIZE: with 1 (`make fuzz`), the first error in memory or undefined behavior
+# ends the process with a report; with thread (`make races`), unsynchronized accesses are reported.
 SANITIZERS = {
     "1": [
         "-fsanitize=address,undefined",
@@ -71,7 +71,7 @@ DIRECTIVES = {
     "wraparound": False,
     "cdivision": True,
     "initializedcheck": False,
-    # Functions are as cheap to create as those of C, but have signatures.
+    # Functions are as cheap to create as those of C; embedsignature gives them signatures.
     "binding": False,
     "embedsignature": True,
     "embedsignature.format": "clinic",
@@ -89,7 +89,7 @@ kernels = Extension(
     [source for module in modules for source in module.sources],
     include_dirs=[str(NATIVE)],
     extra_compile_args=FLAGS,
-    # The option keeps __gcov_dump, which scripts/write_native_counts.py calls.
+    # -u lets the linker keep __gcov_dump, which scripts/write_native_counts.py calls.
     extra_link_args=[*COUNTED, *(["-Wl,-u,__gcov_dump"] if COUNTED else []), *SANITIZERS],
 )
 
@@ -206,7 +206,7 @@ class Build(build):
         suffix = sysconfig.get_config_var("EXT_SUFFIX")
         shipped_suffix = os.environ.get("SETUPTOOLS_EXT_SUFFIX", suffix)
         command = [sys.executable, "-S", imported / "startup" / "bundle.py"]
-        # The same sources make the same bytes.
+        # With a fixed hash seed, the same sources make the same bytes.
         environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
         kernels_file = f"kernels{shipped_suffix}"
         subprocess.run([*command, "--ship", bundle, kernels_file], env=environment, check=True)

@@ -43,7 +43,7 @@ def compile_modules(
 
 
 def fastest_profiles(links: list[Callable[[], Profile]]) -> list[Profile]:
-    """Run the links in turn, and return for each the profile with the least processor time."""
+    """Run all links in turn, TURNS times; return of each the profile with least processor time."""
     best: list[Profile | None] = [None] * len(links)
     for _ in range(TURNS):
         for number, link in enumerate(links):
@@ -115,7 +115,7 @@ def test_deduplication(tmp_path: Path) -> None:
 def test_what_is_said_holds_for_other_programs(
     size: str, count: int, flags: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """The rule on debug data speaks exactly if there is some, with many inputs and with few."""
+    """A report's rule on debug data has a message exactly if the inputs, few or many, have some."""
     names = compile_modules(tmp_path, "100", flags, size, count)
     output, report = tmp_path / "linked.cubin", tmp_path / "link.ncu-rep"
     pylink.link(names, arch="sm_100", output=output, profile=report)

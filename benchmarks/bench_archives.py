@@ -33,9 +33,9 @@ from pylink.tables import extent
 
 MEMBERS = 2000
 ROUNDS = 9
-# Targets for which every object has code, as in published libraries; a link is for one of them.
+# Targets (as text and as number) for which every object has code; a link is for one of them.
 TARGETS = {"75": 75, "90a": 90, "100": 100}
-# Goals by contender: nvlink's time divided by its own.
+# By way to link with pylink: the least that nvlink's time, divided by pylink's, should be.
 GOALS = {API: 10, CLI: 5}
 
 
@@ -120,7 +120,7 @@ def test_bench_archive(
     floors: list[float] = []
 
     def others() -> None:
-        """Take a turn of each other contender, and of the least that the work needs."""
+        """Measure a link by each program of `times`, and the least work that such a link needs."""
         for contender, seconds_by_round in times.items():
             seconds_by_round.append(contenders.seconds(contender))
         floors.append(least())

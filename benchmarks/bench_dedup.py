@@ -37,14 +37,14 @@ BUILD = 2000  # objects that are folded
 
 
 def header_vectors(count: int) -> tuple[Plain, Plain]:
-    """Return two objects with the same headers in two orders."""
+    """Return two objects with the same section headers in two orders."""
     headers = [(f".nv.merc.text.kernel_{i}", 64 * i, i, 16) for i in range(count)]
     shuffled = random.Random(count).sample(headers, count)
     return Plain(headers=headers), Plain(headers=shuffled)
 
 
 def target_vectors(count: int) -> tuple[Plain, Plain]:
-    """Return two objects with the same targets in two orders, which differ only in their bytes."""
+    """Return two objects with the same targets in two orders: equal names, different bytes."""
     rng = random.Random(count)
     targets = [(".nv.merc.rela.text.k", rng.randbytes(48)) for _ in range(count)]
     return Plain(targets=targets), Plain(targets=rng.sample(targets, count))
@@ -84,7 +84,7 @@ def large_pair() -> tuple[bytes, bytes]:
 
 
 def measure_memcmp() -> None:
-    """Compare two equal large objects, and take the ratio to one memcmp."""
+    """Compare two equal large objects, and print the time as a multiple of one memcmp's."""
     first, second = large_pair()
     reference, candidate = MercuryObject([first]), MercuryObject([second])
     rounds = [
@@ -128,7 +128,7 @@ def measure_entries(label: str, vectors: Callable[[int], tuple[Plain, Plain]]) -
 
 
 def measure_fold(label: str, early: bool) -> None:
-    """Measure the fold of a build, as ratios to reading its bytes once, and to no prefilter."""
+    """Measure `fold`, which finds equal objects, relative to one read of them and no prefilter."""
     reading, folding = [], []
     for _ in range(3):
         items = build(BUILD, early)

@@ -306,7 +306,7 @@ class Life:
             self.step("index from disk", root, rounds=1)
 
     def ask(self) -> None:
-        """Measure each of the stored questions."""
+        """Measure `pylink dedup-ask` with each of these queries, which it has stored by name."""
         for name in ("repeats", "contents", "templates", "targets", "files"):
             arguments = ("-m", "pylink", "dedup-ask", str(self.index), name)
             self.print_cost(f"ask {name}", self.run(*arguments))

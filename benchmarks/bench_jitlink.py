@@ -17,8 +17,8 @@ from benchmarks.report import Report
 ROUNDS = 20
 THREADS = 8
 
-# A program that prints the milliseconds of the fastest link, and of each link if several threads
-# link at once.
+# A program that prints the milliseconds of the fastest link, and those of many links by several
+# threads at once, divided by the number of links.
 PROGRAM = """
 import sys, time
 from concurrent.futures import ThreadPoolExecutor

@@ -42,7 +42,7 @@ def test_bench_link(
     times: dict[str, list[float]] = {name: [] for name in contenders.names_in_turn()}
 
     def others() -> None:
-        """Take a turn of each contender that is fast enough to be repeated."""
+        """Measure a link by each other tool, again only if its last one took less than SLOW."""
         for name, seconds_by_round in times.items():
             if not seconds_by_round or seconds_by_round[-1] < SLOW:
                 seconds_by_round.append(contenders.seconds(name))

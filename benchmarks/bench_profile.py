@@ -26,7 +26,7 @@ PLAIN, COLLECTED = "plain", "collected"
 
 
 def files(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return options of `pylink.link` with which a link writes a profile, by their spelling."""
+    """Return, by name on the command line, options of `pylink.link` that write a profile."""
     return {
         "--time-trace": {"time_trace": folder / "link.json"},
         "--profile": {"profile": folder / "link.ncu-rep"},

@@ -21,7 +21,7 @@ from pylink.remarks import PASSED, Remark, Remarks
 from pylink.remarks.files import open_writer
 
 MILLION = 1_000_000
-# Number of remarks as YAML, which takes ten times as long or more.
+# Number of remarks written as YAML, which takes at least ten times as long as a bitstream.
 FEWER = 100_000
 
 # By title: format, version of the container, and number of remarks.

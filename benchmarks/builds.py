@@ -42,7 +42,7 @@ class Build:
 
     @property
     def module_paths_text(self) -> str:
-        """The module paths as `resident.py` gets them."""
+        """The value of `sys.path` with which a process imports this build, as JSON."""
         return json.dumps([str(self.folder / "src"), *_own_paths(), *sys.path])
 
 
@@ -60,7 +60,7 @@ def git(*words: str, root: Path = ROOT) -> str:
 
 
 def resolve(commit: str | None, root: Path = ROOT) -> tuple[str, str]:
-    """Return the tree of a commit, and a name for people; None is the working tree.
+    """Return the hash of a commit's tree, and a name for people; None is the working tree.
 
     The working tree is that of tracked files, as `git stash` would keep it.
     """
@@ -74,7 +74,7 @@ def resolve(commit: str | None, root: Path = ROOT) -> tuple[str, str]:
 
 
 def build(commit: str | None, builds: Path) -> Build:
-    """Return the build of a commit, which is made if it does not exist; BuildError if it fails."""
+    """Return the build of a commit (None: the working tree), made if missing; BuildError if not."""
     tree, name = resolve(commit)
     folder = builds.resolve() / f"{tree[:16]}-{sys.implementation.cache_tag}"
     result = Build(name, folder)
@@ -90,7 +90,8 @@ def build(commit: str | None, builds: Path) -> Build:
     run([sys.executable, "-m", "venv", "--without-pip", ".venv"], folder)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     site = folder / ".venv/lib" / version / "site-packages"
-    # Only the directories: the editable installation in this environment is not active there.
+    # The build sees this environment's packages, but not its editable pylink: Python does not
+    # read .pth files in directories that a .pth file names.
     (site / "packages.pth").write_text("\n".join(_own_paths()) + "\n")
     pip = [sys.executable, "-m", "pip", "--python", str(result.python), "install", "--quiet"]
     pip += ["--disable-pip-version-check", "--no-deps", "--no-build-isolation", "--editable", "."]

@@ -32,19 +32,20 @@ from benchmarks.doubled import KINDS, Kind, inputs_of
 from pylink._native.inputfiles import keep_memory
 from pylink.aprof import Fit, fit_report, read
 
-# The limits above, in order: the least share of the link that a routine takes, the shares of
-# intervals that contain the factor, and of forecasts with an interval.
+# Least share of a link's time that a checked routine takes; least shares of intervals that contain
+# the measured factor, and of forecasts that have an interval.
 SHARE = 0.05
 HOLDING, TELLING = 0.9, 0.8
-# Probability that fewer intervals hold by chance.
+# Probability with which a check may fail by chance, if HOLDING is the true share of intervals.
 UNLUCKY = 0.05
 NARROW, CALM = 1.5, 0.03  # widest interval (upper / lower), if the scatter is less than CALM
 HARMLESS = 2.2
 FEWEST_ROUNDS = 12
 REPORT = "link.aprof"
-# The reason in a forecast of a routine whose path changes near its largest size.
+# The beginning of the reason why a forecast has no interval: the routine works in another way from
+# some size on.
 CHANGED = re.compile(r"from [0-9]+ on it has ")
-# For --profile-aprof, a link is repeated with parts of its inputs, but not these phases and steps.
+# Phases and steps that run once: --profile-aprof repeats the others with parts of the inputs.
 ONCE = ("init", "write")
 ONCE_STEPS = ("measure", "classify", "unpack")
 
@@ -101,7 +102,7 @@ def forecasts(kind: Kind, arch: str, count: int, scratch: Path) -> list[Fit]:
 
 
 def measure(kind: Kind, arch: str, count: int, seconds: float, scratch: Path) -> dict[str, float]:
-    """Return, by routine, its cost in a link of twice the modules, divided by that in the link."""
+    """Return, by routine, its cost with 2 * `count` modules, divided by that with `count`."""
     work = []
     for modules in (count, 2 * count):
         folder, names = inputs_of(kind, arch, modules)

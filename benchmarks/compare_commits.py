@@ -114,7 +114,7 @@ class Row:
 
 
 def is_slower(ratio: Estimate, limit: float) -> bool:
-    """Return whether a measurement says that a link is slower."""
+    """Return whether the ratio is over the limit, and its whole interval over 1."""
     return ratio.certain and ratio.low > 1 and ratio.value > limit
 
 
@@ -135,7 +135,7 @@ class ResidentOf(Resident):
 
 
 def contenders_of(side: str, build: Build, launcher: Launcher) -> list[Contender]:
-    """Return the ways in which a build links."""
+    """Return the two ways in which a build links: its program, and `pylink.link`."""
     about = f"{build.program}, the whole process"
     return [
         Program(f"{CLI} {side}", about, [str(build.program)], launcher),
@@ -173,7 +173,7 @@ def measure(case: Case, base: Build, head: Build, rounds: int) -> Results:
 
 
 def ratio_of(results: Results, way: str) -> Estimate:
-    """Return the median of the ratios within a round, head to base."""
+    """Return the median of the time of head divided by that of base in the same round."""
     return median_of(results.ratios(f"{way} {HEAD}", f"{way} {BASE}"))
 
 

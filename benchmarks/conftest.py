@@ -15,7 +15,7 @@ from pylink.bench import machine
 from pylink.bench.processes import Launcher
 
 REPORT = pytest.StashKey[Report]()
-# The load when the session begins: later it is that of the benchmarks.
+# The machine's load when the session begins; later the benchmarks themselves are a load.
 LOAD = pytest.StashKey[float]()
 # Number of inputs of the links that run only with --bench-large.
 LARGE = 10000

@@ -26,7 +26,7 @@ API_PROCESS = "import sys, pylink; pylink.link(sys.argv[3:], arch=sys.argv[1], o
 
 
 class Contenders:
-    """The link of some cubins, by every contender that is installed.
+    """The link of some cubins by every contender: pylink, nvlink, nvJitLink, and a plain copy.
 
     Names are relative to `folder`, which must be the working directory. Programs that
     `client_launcher` starts use a `pylink serve`. `peaks` has the peak resident bytes of the

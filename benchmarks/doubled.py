@@ -39,7 +39,7 @@ template __global__ void blend<4>(float *, float);
 
 
 def _modules(body: str) -> list[str]:
-    """Return the texts of the modules with this body."""
+    """Return the CUDA sources of a group of MODULES modules, each made from this body."""
     return [group.text_of(body, number) for number in range(MODULES)]
 
 
@@ -118,7 +118,7 @@ def inputs_of(kind: Kind, arch: str, count: int) -> tuple[Path, list[str]]:
 
 
 def _archives(folder: Path, names: Sequence[str]) -> list[str]:
-    """Put objects into archives, and return their names."""
+    """Put objects into archives of MEMBERS each, and return the names of the archives."""
     archives = []
     for first in range(0, len(names), MEMBERS):
         members = names[first : first + MEMBERS]

@@ -16,7 +16,7 @@ from pylink.bench.contenders import API, CLI, COPY, NVJITLINK, NVLINK
 
 ROOT = Path(__file__).resolve().parents[1]
 COUNT = 1600  # inputs of the links on the page
-# The links of the page: architecture and module size, in the order of the table.
+# The links of docs/benchmarks.md: architecture and module size, in the order of its table.
 LINKS = (("100", "15KB"), ("100", "50KB"), ("90a", "15KB"), ("90a", "50KB"))
 ARCHIVES = ("100", "75", "90a")
 COLUMNS = (
@@ -31,14 +31,14 @@ COLUMNS = (
 
 
 def number(value: float, digits: int = 1) -> str:
-    """Return a figure with as many digits as the page has; `-` if it was not measured."""
+    """Return a figure as docs/benchmarks.md has it; `-` if it was not measured (NaN)."""
     if math.isnan(value):
         return "-"
     return f"{value:.0f}" if value >= 20 else f"{value:.{digits}f}"
 
 
 def measured_links(report: Report) -> list[Outcome]:
-    """Return the links of the page that were measured."""
+    """Return the links of docs/benchmarks.md that were measured, in the order of its table."""
     by_link = {(link.arch, link.size): link for link in report.outcomes if link.count == COUNT}
     return [by_link[key] for key in LINKS if key in by_link]
 
@@ -92,7 +92,7 @@ def machine_lines(facts: dict[str, str], commit: str, load: float) -> list[str]:
 
 
 def block(report: Report, facts: dict[str, str], commit: str, load: float) -> list[str]:
-    """Return the lines to paste; none without a link of 1,600 inputs or an archive."""
+    """Return lines for docs/benchmarks.md; none without a link of 1,600 inputs or an archive."""
     links = measured_links(report)
     if not links and not report.archives:
         return []
@@ -108,7 +108,7 @@ def block(report: Report, facts: dict[str, str], commit: str, load: float) -> li
 
 
 def current_block(report: Report, load: float) -> list[str]:
-    """Return the lines to paste for this machine and this commit."""
+    """Return the lines for docs/benchmarks.md from this machine and this commit."""
     argv = ["git", "describe", "--always", "--dirty", "--abbrev=8", "--exclude=*"]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -154,12 +154,12 @@ BODIES = {
 
 
 def text_of(body: str, number: int) -> str:
-    """Return the CUDA source of a module of the group GROUP."""
+    """Return the CUDA source of module `number` of the group GROUP, from a value of BODIES."""
     table = ", ".join(f"{(i * 37 + number * 11) % 101 / 101:.4f}f" for i in range(32))
     text = body.replace("TABLE", table).replace("GROUP", GROUP)
     return text.replace("PARTNER", str(number ^ 1)).replace("NUMBER", str(number))
 
 
 def sources(size: str) -> dict[str, str]:
-    """Return file name to CUDA source of the modules of the group GROUP."""
+    """Return, by file name, the CUDA source of each module of the group GROUP."""
     return {f"{GROUP}_m{number}.cu": text_of(BODIES[size], number) for number in range(MODULES)}

@@ -23,7 +23,7 @@ PTX_TEXT = re.compile(rb"\.nv_debug_ptx_txt\.([0-9]+)")
 
 
 def copy_of(cubin: bytes, number: int) -> bytes:
-    """Return the cubin of a module of group 0, changed to that module of group `number`."""
+    """Return a cubin of group 0 with its names changed to those of group `number`."""
     if number == 0:
         return cubin
     copied = cubin.replace(GROUP.encode(), name_of(number).encode())
@@ -39,7 +39,7 @@ def name_of(number: int) -> str:
 
 
 def _like(old: bytes, digits: bytes, number: int) -> bytes:
-    """Return a hash for group `number`, of as many `digits` as `old`; its first digit stays."""
+    """Return a hash in place of `old` for group `number`: as long, of `digits`, the first kept."""
     digest = hashlib.sha256(b"%d %b" % (number, old)).digest()
     return old[:1] + bytes(digits[byte % len(digits)] for byte in digest[: len(old) - 1])
 

@@ -130,7 +130,7 @@ class Report:
 
 
 def growth_of_tiny(arch: str, by_count: dict[int, tuple[float, float, int]]) -> list[str]:
-    """Return the lines on tiny inputs, with exponents by least squares over the logarithms."""
+    """Return lines on links of tiny modules, with exponents e of time and memory ~ inputs ** e."""
     lines = [f"sm_{arch}, tiny modules through the API"]
     lines += [
         f"  {count:6} inputs: {1000 * linked:9.1f} ms of processor time, "

@@ -74,7 +74,7 @@ def build_wheels_for(python: str, targets: Iterable[Target], out: Path) -> Itera
     """Yield the wheel of each target for one version of Python; end the program if one fails.
 
     The wheel for this machine is built first, even if it is not among `targets`: the start-up
-    bundle is made by importing its package. Except for one name, it is the same for all targets.
+    bundle is made by importing its package. Only a file name in the bundle differs by target.
     """
     suffix = evaluate(python, "sysconfig.get_config_var('EXT_SUFFIX')")
     first = next(target for target in TARGETS.values() if suffix.endswith(f"-{target.suffix}.so"))
@@ -171,7 +171,7 @@ def check_wheel(wheel: Path, target: Target) -> None:
             sys.exit(f"{wheel.name}: {name} is not a module of {target.suffix}")
         if target.libc == "musl":
             check_needed_libraries(wheel, name, data)
-        # With this name in it, a build in another folder would give other bytes.
+        # A file with the name of this folder would have other bytes if it were built elsewhere.
         if str(ROOT).encode() in data:
             sys.exit(f"{wheel.name}: {name} has the name of the folder {ROOT}")
     bundles = [name for name in files if name.startswith("pylink/startup/link.")]

@@ -26,7 +26,7 @@ text { fill: #1f2933; font: 13px sans-serif; text-anchor: middle; }
 
 
 def read_floors() -> list[list[str]]:
-    """Return the rooms of each floor, from the top to the bottom."""
+    """Return the rooms (packages of pylink) of each floor (layer of imports), the top one first."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     match = re.search(r'^name = "Floors"\n.*?^layers = (\[.*?^\])', text, re.MULTILINE | re.DOTALL)
     assert match is not None, "pyproject.toml has no contract called Floors"

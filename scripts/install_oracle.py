@@ -30,7 +30,7 @@ WHEELS = {
     "13.5": ("13.5.37", "13.5.37", "13.3.5.0.6"),
 }
 # Earlier patch levels, of which only the tools are installed: tests compile with the compiler of
-# 13.0, and assemble and link with these.
+# 13.0, and assemble and link with these tools.
 PATCHES = ("13.0.48", "13.1.80", "13.2.51", "13.2.78", "13.3.33", "13.4.59")
 
 
@@ -45,7 +45,7 @@ EARLY_WHEELS = {
         "nvidia-cuda-runtime-cu12==12.9.79",
     )
 }
-# Files that show that a release is installed, and its newer nvJitLink.
+# Files of which one shows that a release is installed, and the file of a newer nvJitLink.
 LINKERS = ("nvidia/cu13/bin/nvlink", "nvidia/nvjitlink/lib/libnvJitLink.so.12")
 NVJITLINK = "nvidia/cu13/lib/libnvJitLink.so.13"
 

@@ -139,7 +139,7 @@ def release_links(arch: str, cubins: list[str]) -> dict[str, Link]:
 
 
 def older_links(arch: str, cubins: list[str]) -> dict[str, Link]:
-    """Return links of objects of older releases: with -r and again, and in the opposite order."""
+    """Return links of older objects: plain, with -r, of that output, and in the opposite order."""
     first = Link(tuple(cubins), ("-r",), arch)
     return {
         "exec": Link(tuple(cubins), (), arch),

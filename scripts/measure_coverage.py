@@ -33,8 +33,8 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "coverage"
 PYTHON_COUNTS = BUILD / "python"
 TESTS = ("tests/unit", "tests/golden")
-# Tests of the environment's program `pylink`, which starts the package of the normal build, and of
-# native sources, which are not beside the package that counts.
+# Tests that do not fit the build that counts: of the environment's program `pylink`, which starts
+# the normal build, and of native sources, which are not beside the package that counts.
 OMITTED = tuple(
     f"--deselect=tests/unit/{test}"
     for test in (
@@ -67,11 +67,11 @@ class Counts:
     branches: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def add_line(self, line: int, count: int) -> None:
-        """Add the count of a line, or of some of its code, in one object."""
+        """Record the count of a line in one object file; the largest of all object files stays."""
         self.lines[line] = max(count, self.lines.get(line, 0))
 
     def add_branch(self, line: int, number: int, count: int) -> None:
-        """Add the count of a branch in one object."""
+        """Record the count of a branch in one object file; the largest of all stays."""
         self.branches[line, number] = max(count, self.branches.get((line, number), 0))
 
 

@@ -189,7 +189,7 @@ def find_places(program: Program, checkouts: Path, cache: Path) -> dict[str, Pat
         if files is None:
             return name
         places["repo" if name == program.repository else name.rpartition("/")[2]] = files
-    # `prepare` may read the files of all repositories.
+    # `prepare` may read the files of all repositories, so a change in any gives a new folder.
     states = [f"{name} {path} {state_of(path)}" for name, path in sorted(places.items())]
     key = _digest([program.prepare, *map(str, program.made), *states])
     places["made"] = cache / "made" / f"{program.name}-{key}"
@@ -277,7 +277,7 @@ def compile_all(
     sources = [path for globs in (program.sources, program.members) for path in find(globs, places)]
     options = [f"-arch=sm_{arch}", *program.options, *flavor.options]
     options = [fill_in(option, places) for option in options]
-    # The folder `made` has its state in its name, which options with {made} contain.
+    # The folder `made` is omitted: its name has its state, and options with {made} contain it.
     states = [str(state_of(path)) for name, path in sorted(places.items()) if name != "made"]
     cubins, failures = [], []
     for source in sources[: program.limit]:

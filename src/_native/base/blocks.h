@@ -23,12 +23,13 @@ __attribute__((weak, visibility("hidden"))) int pylink_no_recycling;
    and is not told that they are unused. */
 __attribute__((weak, visibility("hidden"))) int pylink_keeps_pages;
 
-/* Return entry `at` of the recycled pages, and leave it there; 0 if it is free. */
+/* Return entry `at` of the recycled pages, an address plus a number of pages; 0 if it is free. */
 static inline uint64_t pylink_peek_run(size_t at) {
     return __atomic_load_n(&pylink_recycled[at], __ATOMIC_RELAXED);
 }
 
-/* Return entry `at` and clear it, so that its pages are the caller's; 0 if it was free. */
+/* Return entry `at` of the recycled pages and clear it, so that its pages are the caller's; 0 if it
+   was free. */
 static inline uint64_t pylink_detach_run(size_t at) {
     return __atomic_exchange_n(&pylink_recycled[at], 0, __ATOMIC_ACQ_REL);
 }

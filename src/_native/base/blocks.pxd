@@ -315,7 +315,7 @@ cdef inline void block_free(void* block, size_t size) noexcept nogil:
 
 
 cdef inline void* widen_medium(void* block, size_t size, size_t wider) noexcept nogil:
-    """Do what `block_widen` does, for fewer than LARGE_BLOCK bytes."""
+    """Expand a block to `wider` bytes, fewer than LARGE_BLOCK; otherwise like `block_widen`."""
     cdef void* start
     if wider < MEDIUM_BLOCK:
         return realloc(block, wider)

@@ -22,6 +22,7 @@ def count_cores():
 
 def read_quota(bytes groups, bytes root):
     """Return how many processors quotas of a control group and its parents allow, rounded up."""
+    # `groups` is a file such as /proc/self/cgroup, `root` where control groups are mounted.
     return pylink_read_quota(groups, root)
 
 
@@ -45,14 +46,14 @@ def return_threads(size_t count):
 
 
 def spare_threads(size_t most, uint64_t size):
-    """Return how many more threads the calling thread's link may use, at most `most`."""
+    """Return how many threads, at most `most`, this thread's link may add to move `size` bytes."""
     cdef size_t spare = claim(size, most + 1, most)
     release_threads(spare)
     return spare
 
 
 def use_threads(size_t count):
-    """Set how many threads links of the calling thread use; 0: those that the process has free."""
+    """Set how many threads this thread's links use (0: those free); return the old number."""
     global pylink_link_threads
     cdef size_t before = pylink_link_threads
     pylink_link_threads = count

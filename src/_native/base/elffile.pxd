@@ -29,6 +29,7 @@ cdef enum ElfFault:
     ELF_STRINGS                 # the section with the names does not exist
     ELF_NAMES                   # the names run past the file, or the last has no end
 
+# An ELF64 file that is read.
 ctypedef struct ElfFile:
     const uint8_t* data
     uint64_t size

@@ -40,6 +40,7 @@ ctypedef struct NameSlot:
     int32_t value               # the number of the name; -1: the cell is empty
 
 
+# A hash table from names to their numbers; it grows, and points to texts that others own.
 ctypedef struct NameIndex:
     NameSlot* slots
     size_t mask                 # number of slots, a power of two, less 1
@@ -61,6 +62,7 @@ cdef inline bint index_init(NameIndex* index, size_t room) noexcept nogil:
 
 
 cdef inline void index_free(NameIndex* index) noexcept nogil:
+    """Free the slots, but not the texts, which others own."""
     if index.slots != NULL:
         block_free(index.slots, (index.mask + 1) * sizeof(NameSlot))
     index.slots = NULL
@@ -104,7 +106,7 @@ cdef inline NameSlot* index_find(NameIndex* index, const uint8_t* text,
 
 cdef inline NameSlot* index_find_hashed(NameIndex* index, const uint8_t* text, uint32_t size,
                                         uint32_t tag) noexcept nogil:
-    """Do what `index_find` does, for a name whose hash is known."""
+    """Return the slot of a name, as `index_find` does; `tag` is the low half of its hash."""
     cdef size_t at              # number of a slot
     cdef NameSlot* slot
     if 2 * index.count > index.mask and not index_grow(index):
@@ -148,6 +150,7 @@ cdef inline bint strings_init(StringTable* table) noexcept nogil:
 
 
 cdef inline void strings_free(StringTable* table) noexcept nogil:
+    """Free the strings and the cells."""
     vec_free(&table.text)
     if table.cells != NULL:
         block_free(table.cells, (table.mask + 1) * sizeof(StringCell))
@@ -200,7 +203,7 @@ cdef inline StringCell* strings_find(StringTable* table, const uint8_t* text,
 
 cdef inline StringCell* strings_find_hashed(StringTable* table, const uint8_t* text, uint32_t size,
                                             uint32_t tag) noexcept nogil:
-    """Do what `strings_find` does, for a string whose hash is known."""
+    """Return the cell of a string, as `strings_find` does; `tag` is the low half of its hash."""
     cdef size_t at = tag & table.mask
     cdef StringCell* cell = &table.cells[at]
     while cell.at:
@@ -236,7 +239,7 @@ cdef inline int64_t strings_intern(StringTable* table, const uint8_t* text,
 
 cdef inline bint strings_intern_both(StringTable* a, StringTable* b, const uint8_t* text,
                                      uint32_t size, int64_t* at_a, int64_t* at_b) noexcept nogil:
-    """Do what `strings_intern` does in two tables, and set both offsets; False without memory.
+    """Set the offsets of a string in two tables, which add it if it is new; False without memory.
 
     In each table the name's cell is most likely a cache miss. Both cells are fetched at the same
     time.
@@ -251,7 +254,10 @@ cdef inline bint strings_intern_both(StringTable* a, StringTable* b, const uint8
 
 cdef inline int64_t strings_intern_hashed(StringTable* table, const uint8_t* text, uint32_t size,
                                           uint32_t tag) noexcept nogil:
-    """Do what `strings_intern` does, for a string whose hash is known."""
+    """Return the offset of a string, which is added if it is new; -1 without memory.
+
+    `tag` is the low half of its hash.
+    """
     cdef StringCell* cell
     cdef int64_t offset
     if size == 0:
@@ -293,6 +299,7 @@ cdef inline uint8_t* pool_allocate(TextPool* pool, size_t size) noexcept nogil:
 
 
 cdef inline void pool_free(TextPool* pool) noexcept nogil:
+    """Free all texts of the pool."""
     cdef uint8_t* before
     while pool.chunk != NULL:
         before = (<uint8_t**>pool.chunk)[0]
@@ -319,7 +326,7 @@ cdef inline uint8_t* pool_join(TextPool* pool, const char* prefix, uint32_t pref
 
 cdef inline uint8_t* pool_join_text(TextPool* pool, const char* prefix, const uint8_t* text,
                                     uint32_t* size) noexcept nogil:
-    """Do what `pool_join` does, with a prefix that ends with NUL, such as a literal.
+    """Return a text of the pool: `prefix`, which ends with NUL, then `text`; NULL without memory.
 
     `size` is the number of bytes of `text`, and is set to that of the result.
     """

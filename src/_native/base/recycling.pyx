@@ -24,7 +24,7 @@ cdef enum:
 
 @cython.no_gc
 cdef class RecycledPages:
-    """The arenas that lie on recycled pages, and where in each these pages are; empty at first."""
+    """The arenas (buffers of input files) on recycled pages, and where in each these pages are."""
 
     def __cinit__(self):
         self.ranges = []

@@ -26,12 +26,14 @@ ctypedef struct ScratchBlock:
     void* owner
 
 
+# The working memory of one call: blocks that `scratch_free` frees together.
 ctypedef struct Scratch:
     ScratchBlock* newest        # the block allocated last, or NULL
     bint failed                 # set by the first request that failed, and never cleared
 
 
 cdef inline void scratch_init(Scratch* scratch) noexcept nogil:
+    """Start without blocks, and without a request that failed."""
     scratch.newest = NULL
     scratch.failed = False
 

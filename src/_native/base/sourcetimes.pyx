@@ -13,7 +13,7 @@ cdef extern from "Python.h":
 
 
 def are_unchanged(files, int directory):
-    """Return whether each file has the size (bytes) and time (ns) in its row."""
+    """Return whether each file below `directory` has the size (bytes) and time (ns) in its row."""
     cdef Stat status
     cdef int64_t size, time
     cdef bytes name

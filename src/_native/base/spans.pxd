@@ -21,6 +21,7 @@ cdef enum:
     # many searches.
     KEYS_AHEAD = 16
 
+# Bytes that belong to a Python object.
 cdef struct Span:
     const uint8_t* data
     size_t size                 # bytes
@@ -103,6 +104,7 @@ cdef inline bint table_init(KeyTable* table, size_t rows) noexcept nogil:
 
 
 cdef inline void table_free(KeyTable* table) noexcept nogil:
+    """Free slots and chains, which are one block of memory."""
     free(table.slots)
     table.slots = NULL
 

@@ -29,10 +29,10 @@ cdef enum:
     FILE_COST = 16 << 10        # work on the rows of one file, in bytes moved in the same time
 
 
-# A function that works on one item of a row.
+# A function that works on one item, given by number; `context` is what all items share.
 ctypedef void (*Task)(void* context, size_t item) noexcept nogil
 
-# A row of items while threads work on it.
+# A sequence of independent items, numbered from 0, while threads work on them.
 ctypedef struct ThreadWork:
     Task task
     void* context               # passed to `task`

@@ -14,6 +14,7 @@ from base.blocks cimport block_free, block_widen
 from base.hugepages cimport prefer_large_pages
 
 
+# A growable array of packed rows, which all have the same number of bytes.
 ctypedef struct Vec:
     uint8_t* data
     size_t row                  # bytes of a row
@@ -77,7 +78,7 @@ cdef inline void* vec_push(Vec* vec) noexcept nogil:
 
 
 cdef inline void* vec_push_to_full(Vec* vec) noexcept nogil:
-    """Do what `vec_push` does, for a Vec without room.
+    """Add a row to a Vec that has no room for it, and return the row; NULL without memory.
 
     A function of its own, so that compilers make no call for a row that there is room for.
     """

@@ -65,7 +65,7 @@ cdef uint64_t check_pieces(bytes arena, bytes pieces, bytes rows, size_t row_siz
         if piece[i].count > remaining:
             raise ValueError(f"piece {i} counts more rows than there are")
         remaining -= piece[i].count
-        # The sum of sizes does not overflow.
+        # This limit also keeps the sum of sizes from overflowing.
         if piece[i].size > <uint64_t>(<Py_ssize_t>-1) // 4 - total:
             raise ValueError("pieces are larger than memory")
         total += piece[i].size
@@ -123,6 +123,8 @@ cdef void allocate_rebuilt(Rebuilt* section, Scratch* scratch, uint64_t total) n
 def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not None,
                  bytes headers not None=b"", bytes patches not None=b"", *, bint ended=False):
     """Rebuild `.debug_line` or `.nv_debug_line_sass`: (contents, kept relocations, units)."""
+    # `headers` are the mercury forms of the `pieces`, `patches` the fields that the link resolved
+    # in them. With `ended`, a unit without sequences gets the opcode that ends one.
     cdef Rebuilt section
     cdef const PieceRow* twin_rows = NULL
     cdef const DebugPatchRow* patch_rows = <const DebugPatchRow*>PyBytes_AS_STRING(patches)
@@ -172,7 +174,7 @@ def rebuild_frame(bytes arena not None, bytes pieces not None, bytes relocs not 
 
 
 def rebuild_reg_sass(bytes arena not None, bytes pieces not None, bytes names not None):
-    """Concatenate `.nv_debug_info_reg_sass`; register ranges of removed functions become 0."""
+    """Concatenate `.nv_debug_info_reg_sass`; ranges of functions that `names` lacks become 0."""
     cdef Rebuilt section
     cdef uint64_t names_size = PyBytes_GET_SIZE(names)
     cdef const uint8_t* text = <const uint8_t*>PyBytes_AS_STRING(names)

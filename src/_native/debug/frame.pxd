@@ -76,7 +76,7 @@ cdef inline bint move_all_frames(Rebuilt* section, Vec* places) noexcept nogil:
     if not vec_reserve(places, section.reloc_count):
         return set_rebuild_fault(&section.fault, 0, R_MEMORY)
     addresses = <uint64_t*>places.data
-    # An offset of 0 stands for a relocation that is dropped: no address is at offset 0.
+    # An offset of 0 stands for a relocation that is dropped: at 0 there is a record's length.
     memset(addresses, 0, section.reloc_count * sizeof(uint64_t))
     for i in range(section.count):
         section.fault.piece = i

@@ -64,7 +64,7 @@ def find_debug_section(MergedTables merged not None, bytes name not None):
 
 
 cdef enum:
-    PART_SHIFT = 29             # bits for the number of a symbol, below those of its Part
+    PART_SHIFT = 29             # bits for a symbol's number; its Part (local, global) is above
 
 
 # A section while its pieces are listed.
@@ -254,6 +254,7 @@ def list_live_names(MergedTables merged not None):
 
 def adopt_sections(MergedTables merged not None, list results not None):
     """Enter sizes and relocations of rebuilt sections into `outs` and `emitted`."""
+    # A result is (OutRow, RebuildRow numbers of all its relocations, those that stay, bytes).
     merged.fill()
     cdef Outs outs = <Outs>Table.writable(<PyObject*>merged.outs)
     cdef OutRow* row = <OutRow*>outs.rows
@@ -306,6 +307,8 @@ def adopt_sections(MergedTables merged not None, list results not None):
 def retarget_units(MergedTables merged not None, bytes inputs not None, bytes units not None,
                    OutNumber out):
     """Update references to line units to their new offsets, in `fixups` and `emitted`."""
+    # `out` is the OutRow of the rebuilt section; `inputs` are the input sections of its pieces,
+    # `units` the UnitRows of its line units.
     merged.fill()
     cdef Fixups fixups = <Fixups>Table.writable(<PyObject*>merged.fixups)
     cdef Emitted emitted = <Emitted>Table.writable(<PyObject*>merged.emitted)

@@ -143,9 +143,9 @@ cdef inline bint emit_in_order(Rewriting* rewriting) noexcept nogil:
 
 
 cdef inline bint convert_code(Rewriting* rewriting) noexcept nogil:
-    """Convert one function from before 13.0; sets `rewriting.changed` if its text changed.
+    """Convert one function from before 13.0 to the form of 13.0; False with a fault.
 
-    False with a fault.
+    Sets `rewriting.changed` if its text changed.
     """
     cdef size_t i
     if not emit_code(rewriting, emit_in_order):

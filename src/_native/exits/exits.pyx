@@ -144,7 +144,7 @@ cdef bint rewrite_functions(RewrittenFile* file, int mode, RewriteFault* fault) 
 
     The callers of a device function are not known, so only its EXITs are rewritten.
     """
-    # By section of the file, a .text: the index of its capsule, 0 without one.
+    # By section of the file: for a .text the index of its capsule, 0 without one.
     cdef FileSectionNumber* capsule_of = <FileSectionNumber*>scratch_zeros(
         &file.scratch, file.count, sizeof(FileSectionNumber))
     cdef Rewriting rewriting
@@ -401,6 +401,7 @@ cdef str text_of(int reason):
 
 def rewrite_exits(ObjectTables objects not None, list steps not None):
     """Rewrite kernels as in nvlink's output: (arena, sections, symbols, faults, slowed)."""
+    # A step is the number of a file with a MODE_ number or UPDATE_ bits, which say what to change.
     cdef Table sections = objects.sections.copy(), symbols = objects.symbols.copy()
     cdef ObjectsView view
     cdef const FileRow* row

@@ -47,7 +47,7 @@ cdef inline bint is_untimed(const uint8_t* word) noexcept nogil:
 
 
 cdef inline uint32_t written_scoreboard(const uint8_t* word) noexcept nogil:
-    """Return the number of the scoreboard that the result of an instruction releases."""
+    """Return the scoreboard that the result of an instruction releases; NO_SCOREBOARD for none."""
     return schedule(word) >> 6 & 7
 
 
@@ -79,7 +79,7 @@ cdef inline uint32_t rarest_scoreboard(const uint8_t* text, uint64_t count) noex
 
 
 cdef inline bint guard_unoptimized(uint8_t* word, const uint8_t* end) noexcept nogil:
-    """Guard an instruction of code that is not optimized; False for other code.
+    """Guard an instruction of unoptimized code: a later one waits for it. False for other code.
 
     The dummy loads and the MEMBARs of a fence have no registers and need not wait; the instruction
     after them does. `end` is the end of the text.
@@ -115,7 +115,7 @@ cdef inline bint needs_guard(const View* text) noexcept nogil:
 
 
 cdef inline void guard_code(uint8_t* text, uint64_t size, Guarded* guarded) noexcept nogil:
-    """Guard the instructions of one function, and count them in `guarded`.
+    """Let the next instruction wait for each that needs a scoreboard; count these in `guarded`.
 
     The last instruction, a NOP or a branch, never needs a guard.
     """

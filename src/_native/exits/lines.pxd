@@ -240,7 +240,8 @@ cdef inline bint move_sequence(Lines* lines, uint64_t* offset, RewriteFault* fau
                 return set_fault(fault, lines.section, op, R_MEMORY)
         elif lines.data[op] == LNS_EXTENDED:
             if code == NULL:
-                # `move_extended` finds the new offset of an address from the end of `out`.
+                # All bytes before the opcode must be in `out`: `move_extended` takes the end of
+                # `out` as the new offset of the opcode.
                 if not put_bytes(lines.out, lines.data + copied, op - copied):
                     return set_fault(fault, lines.section, op, R_MEMORY)
                 copied = op

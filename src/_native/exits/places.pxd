@@ -30,7 +30,8 @@ from tables.rows cimport FileSectionCounter
 
 
 cdef enum:
-    # Kinds of an annotation: its first word. Beside it: all its words; place is an offset in .text.
+    # The first word of an annotation, which is its kind. Beside each kind: all words of such an
+    # annotation; place is an offset in .text.
     ANNOTATED_INSTRUCTION = 1   # {1, place}
     ANNOTATED_WITH_TEXT = 2     # {2, place, length, text}
     ANNOTATED_FUNCTION = 3      # {3, length, text}
@@ -38,7 +39,10 @@ cdef enum:
 
 cdef inline void move_word(uint8_t* word, const Code* code, const InstructionMap* places,
                            bint is_own) noexcept nogil:
-    """Correct one 32-bit offset into the code. `is_own`: as for `map_offset`."""
+    """Correct one 32-bit offset into the code.
+
+    With `is_own` it is that of an instruction itself, otherwise one to which jumps go.
+    """
     put32(word, <uint32_t>map_offset(code, places, load32(word), is_own))
 
 
@@ -110,7 +114,8 @@ cdef inline uint64_t map_listed_offset(const Code* code, const InstructionMap* p
 
 cdef inline uint32_t map_range_start(const Code* code, const InstructionMap* places,
                                      uint64_t offset) noexcept nogil:
-    """Return the new start of a register range that begins at `offset`, in code that is updated."""
+    """Return the new start of a register range at `offset`, in code converted to another release.
+    """
     if offset % WORD or offset // WORD + 1 >= code.count:
         return <uint32_t>map_offset(code, places, offset, True)
     return <uint32_t>places[code.first + offset // WORD].range_start

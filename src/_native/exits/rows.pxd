@@ -62,7 +62,7 @@ ctypedef struct InstructionMap:
     uint64_t range_start        # of a register range that begins with it, in code that is updated
 
 
-# The number of a changed kernel or function of a file, -1 for none.
+# A row of RewrittenFile.kernels, that is a changed kernel or function of the file; -1 for none.
 ctypedef int32_t CodeNumber
 
 # A kernel or function whose code changed.
@@ -86,14 +86,17 @@ cdef inline bint set_fault(RewriteFault* fault, FileSectionCounter section, uint
 
 
 cdef inline void put16(uint8_t* p, uint16_t value) noexcept nogil:
+    """Write a little-endian number of 16 bits at an address of any alignment."""
     memcpy(p, &value, 2)
 
 
 cdef inline void put32(uint8_t* p, uint32_t value) noexcept nogil:
+    """Write a little-endian number of 32 bits at an address of any alignment."""
     memcpy(p, &value, 4)
 
 
 cdef inline void put64(uint8_t* p, uint64_t value) noexcept nogil:
+    """Write a little-endian number of 64 bits at an address of any alignment."""
     memcpy(p, &value, 8)
 
 

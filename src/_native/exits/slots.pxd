@@ -156,7 +156,7 @@ cdef inline bint emit_exit(CodeBuffer* buffer, const Slot* slot, const Needs* ne
         cycles = max(cycles - BARRIER_CYCLES, EXIT_CYCLES) if cycles > BARRIER_CYCLES \
             else EXIT_CYCLES
         set_stall(exit_word, min(cycles, LONGEST_STALL))
-        # The barrier reads the predicate before the EXIT that waits for it.
+        # The barrier reads the predicate of the EXIT earlier than the EXIT does, so it must wait.
         waits = waits_of(exit_word) if predicate & 7 != ALWAYS else 0
         if buffer.words.count:
             last = buffer.words.data + (buffer.words.count - 1) * WORD

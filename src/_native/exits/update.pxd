@@ -173,7 +173,7 @@ cdef inline bint emit_add(CodeBuffer* buffer, const Slot* slot, uint32_t record)
 cdef inline void set_guards(CodeBuffer* buffer, uint64_t count, bint unoptimized) noexcept nogil:
     """Make fences among the last `count` instructions wait for their guards, if they do not yet.
 
-    `unoptimized` says that ptxas did not optimize the code.
+    A guard is the MEMBAR in front of a fence's own. `unoptimized` says how ptxas made the code.
     """
     cdef uint8_t* word = buffer.words.data + (buffer.words.count - count) * WORD
     while count > 1:
@@ -245,7 +245,7 @@ cdef inline bint emit_update(Rewriting* rewriting) noexcept nogil:
     if rewriting.mode & UPDATE_AWAITED_FENCES:
         set_guards(&rewriting.buffer, slot.count, rewriting.unoptimized)
     if rewriting.mode & UPDATE_SHORT_ADDS and slot.count > 1:
-        # The record of a longer slot does not say where short IADD3 are, so it stays.
+        # The record of a longer slot does not say where short IADD3 are, so the record stays.
         for i in range(rewriting.buffer.words.count - slot.count, rewriting.buffer.words.count):
             if is_short_add(rewriting.buffer.words.data + i * WORD):
                 shorten_add(rewriting.buffer.words.data + i * WORD)
@@ -298,9 +298,9 @@ cdef inline void clear_schedules(CodeBuffer* buffer) noexcept nogil:
 
 
 cdef inline bint update_code(Rewriting* rewriting) noexcept nogil:
-    """Convert one function to another release; sets `rewriting.changed` if anything was written.
+    """Convert one function to the form of another release; False with a fault.
 
-    False with a fault.
+    Sets `rewriting.changed` if anything was written.
     """
     cdef size_t i
     cdef bint widened

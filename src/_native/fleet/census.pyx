@@ -93,7 +93,10 @@ cdef class Census:
         return <uint32_t>(len(self.roots) - 1)
 
     def set_base(self, list names not None, bytes data not None, places not None):
-        """Set the first rows, which stay in `data`; rows of `add_rows` replace them."""
+        """Set the first rows, which stay in `data`; rows of `add_rows` replace them.
+
+        `names` are the paths of the roots, `places` the offsets of the columns in `data`.
+        """
         cdef Py_ssize_t ends, stamps, roots, slots, text, stop
         ends, stamps, roots, slots, text, stop = places
         cdef const char* start = PyBytes_AS_STRING(data)
@@ -125,7 +128,11 @@ cdef class Census:
         base.mask, base.count = slot_count - 1, file_count
 
     def add_rows(self, list names, bytes roots, bytes ends, bytes text, bytes stamps, bytes gone):
-        """Add columns of files; a later row of a file replaces earlier ones."""
+        """Add columns of files; a later row of a file replaces earlier ones.
+
+        `names` are the paths of roots. By file: `roots` is the number of its root among these,
+        `ends` the end of its path in `text`, and `gone` whether it was removed.
+        """
         cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
         cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
         cdef const Stamp* stamp = <const Stamp*>PyBytes_AS_STRING(stamps)
@@ -195,7 +202,11 @@ cdef class Census:
             scratch_free(&scratch)
 
     def walk(self, bytes root not None, bytes skipped, int64_t largest, int64_t youngest):
-        """Find all files below a root, except in the directory `skipped`."""
+        """Find all files below a root, except in the directory `skipped`.
+
+        Files of more than `largest` bytes are ignored. Those that changed after `youngest` (ns) get
+        an unknown stamp. Returns the path and errno of each directory that could not be read.
+        """
         cdef size_t first = self.directories.count
         cdef uint32_t root_number = self.number_root(root)
         if root_number not in self.walked:
@@ -205,7 +216,11 @@ cdef class Census:
         return self.read_directories(first, skipped, largest, youngest)
 
     def find_at(self, bytes root, list paths, bytes skipped, int64_t largest, int64_t youngest):
-        """Find files at `paths` below a root, and all files in paths that are directories."""
+        """Find files at `paths` below a root, and all files in paths that are directories.
+
+        The other arguments are those of `walk`. Returns the result of `walk`, and those `paths` at
+        which there is no file, or one of another type or size than `walk` finds.
+        """
         cdef Level level
         cdef uint32_t root_number = self.number_root(root)
         cdef bytes base = root.rstrip(b"/") + b"/", path, full_path
@@ -367,7 +382,7 @@ cdef class Census:
             scratch_free(&scratch)
 
     def find_missing_at(self, list roots, list paths):
-        """Return what `find_missing` does, for files at these `paths` or in directories at them."""
+        """Return the files of the index that were not found, at `paths` of each root or below."""
         cdef uint32_t root_number
         cdef Vec listed
         cdef Scratch scratch

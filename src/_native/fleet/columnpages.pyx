@@ -23,7 +23,7 @@ cdef bytes check_rows(bytes data, Py_ssize_t width, Py_ssize_t rows):
 
 
 def number_pages(bytes values not None, int width, bytes valid=None):
-    """Return pages of values of `width` bytes (4, 8 or 16); a 0 in `valid` marks a null row."""
+    """Return Parquet pages of values of `width` bytes (4, 8, 16); 0 in `valid` marks a null row."""
     cdef Py_ssize_t rows
     cdef uint8_t* value = <uint8_t*>PyBytes_AS_STRING(values)
     cdef const uint8_t* flags = NULL
@@ -66,7 +66,7 @@ def number_pages(bytes values not None, int width, bytes valid=None):
 
 
 def flag_pages(bytes flags not None):
-    """Return pages of booleans; `flags` has a byte for each, 0 for False."""
+    """Return Parquet pages of booleans; `flags` has a byte for each, 0 for False."""
     cdef size_t i, flag_count = PyBytes_GET_SIZE(flags)
     cdef const uint8_t* flag = <const uint8_t*>PyBytes_AS_STRING(flags)
     cdef uint8_t* place
@@ -88,7 +88,8 @@ def flag_pages(bytes flags not None):
 
 
 def text_pages(bytes ends not None, bytes text not None, bytes numbers=None):
-    """Return pages of texts: text `i` is from `ends[i]` to `ends[i + 1]` (int64) of `text`."""
+    """Return Parquet pages of texts: text `i` is `text` from `ends[i]` to `ends[i + 1]` (int64)."""
+    # With `numbers` (int32), these texts are a dictionary: a row has the number of its text, or -1.
     cdef Py_ssize_t text_count = check_ends(ends, text), rows = text_count, i
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const char* base = PyBytes_AS_STRING(text)
@@ -122,6 +123,7 @@ def text_pages(bytes ends not None, bytes text not None, bytes numbers=None):
 
 def join_words(list pieces not None):
     """Concatenate columns of texts, each with its dictionary, to one with one dictionary."""
+    # A piece is the number of each row's text (int32), with `ends` and `text` of its dictionary.
     cdef bytes numbers, ends, text
     cdef NameIndex index
     cdef NameSlot* slot

@@ -33,7 +33,7 @@ cdef extern from "fleet/directories.h":
 ctypedef struct DirectoryFile:
     uint64_t path               # offset of its path below the root, in `text` of the directory
     uint32_t size               # bytes of that path
-    Stamp stamp
+    Stamp stamp                 # its size, times and inode
 
 # A directory of a tree, and its entries once it was read.
 ctypedef struct Directory:
@@ -80,7 +80,7 @@ cdef inline void read_directory(void* context, size_t item) noexcept nogil:
             good = add_subdirectory(level, directory, entry.d_name)
         elif fstatat(dirfd(stream), entry.d_name, &status, 0) == 0:
             good = add_file(level, directory, &status, entry.d_name, 0)
-        # Else the file was removed meanwhile, or is a link to nothing.
+        # A file that was removed meanwhile, or a link to nothing, is ignored.
         if not good:
             directory.error = ENOMEM
             break

@@ -29,7 +29,11 @@ cdef inline bint find_distinct(const Vec* values, Vec* distinct, Vec* numbers) n
 
 cdef inline bint number_values(const Vec* values, Vec* distinct, int32_t* number,
                                Scratch* scratch) noexcept nogil:
-    """Do the work of `find_distinct`; `scratch` is empty and gets the hash table."""
+    """Append distinct values, and set the number of each row's value; False without memory.
+
+    If more than half of the values differ, `distinct` becomes empty. `scratch` is empty, and gets
+    the hash table.
+    """
     cdef size_t width = values.row, i, slot, limit = values.count // 2
     cdef size_t mask = FIRST_SLOTS - 1
     cdef int32_t* slots = scratch_nones(scratch, mask + 1)

@@ -70,4 +70,4 @@ class Census:
         """Return the files of the index that were not found, of all roots; after `compare` only."""
 
     def find_missing_at(self, roots: list[bytes], paths: list[list[bytes]]) -> Columns:
-        """Return what `find_missing` does, for files at these `paths` or in directories at them."""
+        """Return the files of the index that were not found, at `paths` of each root or below."""

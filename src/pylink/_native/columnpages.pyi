@@ -6,16 +6,16 @@ Pages = tuple[bytes | None, int, bytes]
 Words = tuple[bytes, bytes, bytes]
 
 def number_pages(values: bytes, width: int, valid: bytes | None = None) -> Pages:
-    """Return pages of values of `width` bytes (4, 8 or 16); a 0 in `valid` marks a null row.
+    """Return Parquet pages of values of `width` bytes (4, 8, 16); 0 in `valid` marks a null row.
 
     `ValueError` for another width, and if `valid` does not have a byte for each value.
     """
 
 def flag_pages(flags: bytes) -> Pages:
-    """Return pages of booleans; `flags` has a byte for each, 0 for False."""
+    """Return Parquet pages of booleans; `flags` has a byte for each, 0 for False."""
 
 def text_pages(ends: bytes, text: bytes, numbers: bytes | None = None) -> Pages:
-    """Return pages of texts: text `i` is from `ends[i]` to `ends[i + 1]` (int64) of `text`.
+    """Return Parquet pages of texts: text `i` is `text` from `ends[i]` to `ends[i + 1]` (int64).
 
     With `numbers` (int32) these texts are a dictionary, and a row has the number of its text, -1
     for null. `ValueError` and `IndexError` for inconsistent columns.

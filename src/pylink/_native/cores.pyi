@@ -24,16 +24,13 @@ def return_threads(count: int) -> None:
     """Release threads that `take_threads` reserved."""
 
 def spare_threads(most: int, size: int) -> int:
-    """Return how many more threads the calling thread's link may use, at most `most`.
+    """Return how many threads, at most `most`, this thread's link may add to move `size` bytes.
 
     There is at most one for each 4 MiB (`set_bytes_per_thread`) of `size`. None is reserved.
     """
 
 def use_threads(count: int) -> int:
-    """Set how many threads links of the calling thread use; 0: those that the process has free.
-
-    Returns the previous number.
-    """
+    """Set how many threads this thread's links use (0: those free); return the old number."""
 
 def set_bytes_per_thread(size: int) -> int:
     """Set how many bytes of work each further thread needs; return the old number.

@@ -64,7 +64,7 @@ def rebuild_frame(arena: bytes, pieces: Pieces, relocs: PieceRelocations) -> tup
     """
 
 def rebuild_reg_sass(arena: bytes, pieces: Pieces, names: bytes) -> Contents:
-    """Concatenate `.nv_debug_info_reg_sass`; register ranges of removed functions become 0.
+    """Concatenate `.nv_debug_info_reg_sass`; ranges of functions that `names` lacks become 0.
 
     `names` holds the names of the output's functions, each ended by NUL. Only the first
     entry of such a name keeps the start and end of its registers. `pieces` have counts of 0, since
