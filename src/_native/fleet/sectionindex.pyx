@@ -14,7 +14,7 @@ cdef extern from "<dlfcn.h>" nogil:
     int RTLD_LAZY
 
 
-# `extents` has a row (offset u64, size u64) in the arena for each cubin, `first` is the number of
+# `extents` has a row (offset u64, size u64) in the arena for each cubin; `first` is the number of
 # the first one in the index, and `hasher` the address of a function like `XXH3_128bits`, or 0.
 def list_sections(bytes arena not None, bytes extents not None, int64_t first, uintptr_t hasher):
     """Return the objects and sections of every cubin in the arena."""

@@ -159,9 +159,9 @@ ctypedef struct PickedSource:
     bint damaged                # it has faults, so nothing is picked
 
 
-# `sources` has the source of each pick, `special` numbers of picks that are not cubins or cannot be
-# linked. `unmatched` are sources with a container of which nothing is usable, `bare` those without
-# containers. `linked` limits a source to containers. `rank` ranks an entry, unusable if negative.
+# The result's `sources` are the sources of picks, `special` are picks that are not cubins or cannot
+# be linked; `unmatched` are sources with a container without usable entry, `bare` those without
+# containers. `linked` limits a source to containers; `rank` ranks an entry, unusable if negative.
 def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t limit,
                  dict linked not None):
     """Pick the code that a link takes: (picks, sources, special, unmatched, bare, codecs)."""
