@@ -1,4 +1,4 @@
-# Rows of the files of an index, and a hash table that finds them by path.
+# The files of an index of build trees, whose top directories are roots; a hash table finds them.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
@@ -6,8 +6,8 @@ from libc.string cimport memcmp
 from base.nameindex cimport NameIndex, NameSlot, hash_name, index_find
 from fleet.stamps cimport Stamp
 
-# The files in the first block of the state file, as they lie in it, and their hash table. They are
-# not changed: a file that changed later has an Indexed, and its base row is marked as replaced.
+# The files in the first block of an index's state file, as they lie in it, and their hash table.
+# They do not change: a file that changed later has an Indexed, and its row here is M_REPLACED.
 ctypedef struct Base:
     const int64_t* end          # by row: where its path ends in `text`; a 0 stands before the first
     const Stamp* stamp          # by row: the file's stamp
@@ -22,7 +22,7 @@ cdef enum Mark:
     M_SEEN = 1                  # this run found the file
     M_REPLACED = 2              # an Indexed has newer data
 
-# A file that was added or changed after the base was written.
+# A file that was added or changed after the rows of the Base were written.
 ctypedef struct Indexed:
     const uint8_t* path         # path below the root
     uint32_t size               # bytes of the path
@@ -58,7 +58,7 @@ cdef inline int64_t find_row(const Base* base, uint32_t root, const uint8_t* pat
 
 
 cdef inline bint is_inside(NameIndex* index, const uint8_t* path, uint32_t length) noexcept nogil:
-    """Return whether an index has the path or a directory above it; an empty path is the root."""
+    """Return whether `path` or a directory above it has value 0 in `index`; empty: the root."""
     cdef int64_t size
     cdef NameSlot* slot
     for size in range(<int64_t>length, -1, -1):

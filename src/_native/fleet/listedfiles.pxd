@@ -1,4 +1,4 @@
-# Lists of files that a census returns as columns.
+# Lists of files that a census, which compares a build tree with an index, returns as columns.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t

@@ -43,7 +43,7 @@ cdef inline bint put_levels(Vec* page, const uint8_t* valid, size_t rows) noexce
 
 cdef inline bint put_numbered(Vec* page, const int32_t* numbers, size_t rows,
                               size_t distinct) noexcept nogil:
-    """Append levels of rows, and their numbers in a dictionary of `distinct` values.
+    """Append levels of rows (1: has a value), and numbers in a dictionary of `distinct` values.
 
     The number -1 is a row without a value. False without memory.
     """

@@ -27,7 +27,7 @@ from objectformats cimport FORMAT, FORMAT_COUNT
 from outcomes cimport X_HEADER, X_NAME, X_NAMES, X_NAME_SUM, X_NONE, X_RANGE, X_SUM, X_TABLE
 
 cdef extern from "fleet/sectioncolumns.h":
-    const char** STEM "pylink_stems"        # STEMS names of families, e.g. ".text"
+    const char** STEM "pylink_stems"        # STEMS names of section families, e.g. ".text"
     uint64_t big_endian "pylink_big_endian"(uint64_t value) nogil
 
 # XXH128_hash_t of xxhash.h. Its canonical form is the high half, then the low one, both big endian.
@@ -228,6 +228,7 @@ cdef inline bint check_headers(ObjectItem* row, const ElfFile* elf) noexcept nog
 cdef inline bint list_sections(Columns* columns, ObjectItem* row, const ElfFile* elf,
                                Scratch* scratch) noexcept nogil:
     """List all sections of a cubin except null sections; False without memory."""
+    # By section: number of its bytes that no earlier section of the file has.
     cdef uint64_t* own = <uint64_t*>scratch_zeros(scratch, elf.count + 1, sizeof(uint64_t))
     cdef Stretch* stretches = <Stretch*>scratch_room(scratch, elf.count + 3, sizeof(Stretch))
     cdef uint64_t i
@@ -246,7 +247,10 @@ cdef inline bint list_sections(Columns* columns, ObjectItem* row, const ElfFile*
 
 cdef inline bint list_section(Columns* columns, uint32_t number, const ElfFile* elf,
                               uint64_t own_size) noexcept nogil:
-    """Add a section to all columns; `own_size` goes to column `own`. False without memory."""
+    """Add a section to all columns; False without memory.
+
+    `own_size` (column `own`) is the number of its bytes that no earlier section of the file has.
+    """
     cdef const Shdr* header = &elf.table[number]
     cdef const Halves* halves = find_halves(columns, <const uint8_t*>name_at(elf, header))
     cdef int64_t* object = <int64_t*>vec_push(&columns.object)
@@ -331,7 +335,7 @@ cdef inline size_t stem_size(const uint8_t* name, size_t length) noexcept nogil:
         end = skip_word(name, length, start, STEM[i])
         if end > start:
             return end
-    # A bank has a number: `.nv.constant0.F`. Bank 3 and named banks belong to no function.
+    # A function's bank has a number: `.nv.constant0.F`. Other names are the family's as a whole.
     if has_prefix(name + start, length - start, b".nv.constant"):
         end = start + BANK_NUMBER
         while end < length and c"0" <= name[end] <= c"9":

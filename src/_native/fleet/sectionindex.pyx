@@ -14,6 +14,8 @@ cdef extern from "<dlfcn.h>" nogil:
     int RTLD_LAZY
 
 
+# `extents` has a row (offset u64, size u64) in the arena for each cubin; `first` is the number of
+# the first one in the index, and `hasher` the address of a function like `XXH3_128bits`, or 0.
 def list_sections(bytes arena not None, bytes extents not None, int64_t first, uintptr_t hasher):
     """Return the objects and sections of every cubin in the arena."""
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
@@ -36,6 +38,7 @@ def list_sections(bytes arena not None, bytes extents not None, int64_t first, u
         scratch_free(&scratch)
 
 
+# The address is 0 if the library or the function is not found.
 def find_function(bytes library not None, bytes name not None):
     """Return the address of a function in the library at this path, which stays open."""
     cdef void* opened = dlopen(PyBytes_AS_STRING(library), RTLD_LAZY)

@@ -28,5 +28,5 @@ cdef inline bint is_same(const Stamp* stamp, const Stamp* other) noexcept nogil:
 
 
 cdef inline bint is_unknown(const Stamp* stamp) noexcept nogil:
-    """Return whether only the size is known, as for a file that changed a moment before."""
+    """Return whether only the size is known, as for a file that changed just before it was read."""
     return stamp.mtime == 0 and stamp.ctime == 0 and stamp.inode == 0

@@ -48,6 +48,7 @@ cdef inline uint32_t bank_of(const OutRow* outs, OutNumber home) noexcept nogil:
 
 
 cdef inline int compare_references(const void* a, const void* b) noexcept nogil:
+    """Order ConstantReferences by OutRow of the code, then by offset in it, for qsort."""
     cdef const ConstantReference* x = <const ConstantReference*>a
     cdef const ConstantReference* y = <const ConstantReference*>b
     if x.out != y.out:
@@ -127,7 +128,7 @@ cdef inline bint patch_capsule(uint8_t* capsule, uint64_t size, const ConstantRe
             if not read_record(capsule, size, record_offset, &slot):
                 return False
             record_offset += slot.record_size
-            # A longer record begins with its count of instructions.
+            # A longer record begins with its count of instructions; its last 32 bytes matter.
             if slot.record_size >= OPERAND_RECORD:
                 record = capsule + record_offset - OPERAND_RECORD
         code_end += slot.count * WORD

@@ -70,13 +70,13 @@ cdef inline bint is_copied(const Contents* contents, SectionCounter section) noe
     # A section with a stand-in was folded: an equal section of an earlier input has its bytes.
     if contents.merged.stand_ins != NULL and contents.merged.stand_ins[section] >= 0:
         return False
-    # If the layout made the output section smaller, it also replaced the contents.
+    # The layout also replaced the contents if it made the output section smaller.
     return (contents.merged.base[section] + contents.objects.sections[section].size
             <= contents.placed.places[out].size)
 
 
-# The tables with which threads list the extents, run by run (RUN_SECTIONS). The rows that say what
-# an extent is lie far apart in memory, so reading them takes longer than sorting the extents.
+# The tables with which threads list the extents, run by run (RUN_SECTIONS). The threads share this:
+# reading the rows that say what an extent is, which lie far apart, takes longer than sorting.
 ctypedef struct Listing:
     Contents* contents
     uint8_t* copied                 # by input section: 1 if `is_copied`
@@ -88,7 +88,7 @@ ctypedef struct Listing:
 
 
 cdef inline void find_copied(void* context, size_t run) noexcept nogil:
-    """Fill `copied` for a run of input sections."""
+    """Fill `copied` for run number `run` of the input sections; `context` is a Listing."""
     cdef const Listing* listing = <const Listing*>context
     cdef SectionCounter i, first = <SectionCounter>(run * RUN_SECTIONS)
     for i in range(first, min(first + RUN_SECTIONS, listing.contents.objects.section_count)):
@@ -96,6 +96,7 @@ cdef inline void find_copied(void* context, size_t run) noexcept nogil:
 
 
 cdef inline int compare_extents(const void* a, const void* b) noexcept nogil:
+    """Order CopyExtents by their offset in the output, for qsort."""
     cdef uint64_t x = (<const CopyExtent*>a).offset, y = (<const CopyExtent*>b).offset
     return -1 if x < y else x > y
 
@@ -157,7 +158,7 @@ cdef inline CopyExtent* put_extent(CopyExtent* extent, uint64_t offset, uint64_t
 
 
 cdef inline void list_run(void* context, size_t run) noexcept nogil:
-    """List the extents of a run of sections of the output, in the order of the file."""
+    """List the extents of run number `run` of the output's sections, in the order of the file."""
     cdef const Listing* listing = <const Listing*>context
     cdef const Contents* contents = listing.contents
     cdef const OutRow* row
@@ -193,7 +194,7 @@ cdef inline void list_run(void* context, size_t run) noexcept nogil:
 
 cdef inline bint list_section_extents(Contents* contents, Listing* listing,
                                       size_t runs) noexcept nogil:
-    """List the extents of all sections in the order of the file; False without memory."""
+    """List the extents of all sections, in `runs` runs, in file order; False without memory."""
     cdef const CopyExtent* extents
     cdef uint64_t previous_offset = 0
     cdef size_t i, room = 0

@@ -63,8 +63,8 @@ cdef inline uint64_t early_size(Writer* writer, OutNumber section, uint64_t shst
                                 int64_t note, uint32_t late_compat) noexcept nogil:
     """Return the bytes of a section (OutRow) in the mercury file.
 
-    `shstrtab_size` are the bytes of .shstrtab there. For `note` and `late_compat` see
-    `copy_header_bytes`.
+    `shstrtab_size` are the bytes of .shstrtab there, `note` those by which nvlink's .note.nv.tkinfo
+    is longer than ours, `late_compat` those that the second program adds to .nv.compat.
     """
     cdef const OutRow* row = &writer.placed.outs[section]
     cdef uint64_t size = writer.placed.places[section].size
@@ -100,8 +100,8 @@ cdef inline uint64_t copy_header_bytes(Writer* writer, int64_t note, uint32_t la
     cdef const PlaceRow* place = &writer.placed.places[writer.only[K_MERC_SYSTEM_SHARED]]
     cdef Shdr* shstrtab = &heads[SHSTRTAB_INDEX]
     cdef Shdr* strtab = &heads[STRTAB_INDEX]
-    cdef uint64_t end = sizeof(Ehdr)        # of the sections in the mercury file so far
-    cdef uint64_t plain = 0                 # offset of the plain section there
+    cdef uint64_t end = sizeof(Ehdr)        # offset after the mercury file's sections so far
+    cdef uint64_t plain = 0                 # offset of .nv.shared.reserved.0 there
     cdef const OutRow* row
     cdef OutNumber section
     cdef size_t i
@@ -110,7 +110,7 @@ cdef inline uint64_t copy_header_bytes(Writer* writer, int64_t note, uint32_t la
     shstrtab.sh_type = SHT_STRTAB
     shstrtab.sh_offset = sizeof(Ehdr)
     shstrtab.sh_addralign = 1
-    # In the mercury file, .shstrtab ends where the first name of a late section begins here.
+    # The mercury file's .shstrtab is the part of this one before the first name of a late section.
     shstrtab.sh_size = place.name
     for i in range(writer.placed.section_order_count):
         section = writer.placed.section_order[i]
@@ -188,7 +188,7 @@ cdef inline void write_section_header(Writer* writer, OutNumber section, Shdr* o
     out.sh_link = head_value(writer, row, facts.link)
     out.sh_info = head_value(writer, row, facts.info)
     if writer.objects.traits & TRAIT_REGCOUNT_INFO and is_a(row.kind, IS_CODE) and row.source >= 0:
-        # Bits 24 to 31 are the function's own register count, which callees do not raise.
+        # Bits 24 to 31 stay the input's: the function's own register count, without its callees.
         out.sh_info |= writer.objects.sections[row.source].info & 0xff000000U
 
 
@@ -227,7 +227,7 @@ cdef inline void start_header(Ehdr* header, Writer* writer, uint64_t segments) n
     header.e_type = ET_EXEC if writer.objects.executable else ET_REL
     header.e_machine = EM_CUDA
     header.e_shoff = writer.placed.table_offset
-    # Bits 24 to 31 have the index of .note.nv.cuinfo: at most 255; on family C its low 8 bits.
+    # Bits 24 to 31 have the index of .note.nv.cuinfo, at most 255; from sm_100 on its low 8 bits.
     if not writer.objects.traits & TRAIT_MERCURY:
         cuinfo = min(cuinfo, <uint32_t>0xff)
     header.e_flags = cuinfo << 24

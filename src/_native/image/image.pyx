@@ -44,7 +44,7 @@ cdef class Canvas:
 
     @staticmethod
     def on_file(int descriptor, size_t size):
-        """Return a canvas on an empty file, and set the file's size; None if it cannot have it."""
+        """Return a canvas on an empty file, and give it `size` bytes; None if that fails."""
         cdef bint done
         with nogil:
             done = reserve(descriptor, size)
@@ -224,8 +224,9 @@ def write_tables(Canvas image not None, PlacedTables placed not None, *, bint pr
     raise_error(error)
 
 
-# `identity` has OS ABI and ABI version as two bytes, e_version, and e_flags. `note` and
-# `late_compat` are for `copy_header_bytes`.
+# `identity` has OS ABI and ABI version as two bytes, e_version, e_flags. nvlink's .note.nv.tkinfo
+# is longer than ours by `note` bytes, and the second program (docs/order.md) adds `late_compat`
+# bytes to .nv.compat; .nv.merc.nv.shared.reserved.0 depends on both.
 def write_header(Canvas image not None, PlacedTables placed not None, tuple identity not None,
                  int64_t note, uint32_t late_compat):
     """Write the ELF header, the program headers, and .nv.merc.nv.shared.reserved.0."""
@@ -260,7 +261,7 @@ cdef void open_writer(Writer* writer, PlacedTables placed, bint preserved):
 
 
 cdef void bind_tables(Writer* writer, PlacedTables placed):
-    """Fill a Writer with views of the tables, and with the numbers of sections by kind."""
+    """Fill a Writer with views of the tables, and with the last section (OutRow) of each kind."""
     cdef size_t i
     cdef OutNumber shndx            # OutRow of .symtab_shndx, or -1
     memset(writer, 0, sizeof(Writer))

@@ -43,7 +43,7 @@ from tables.rows cimport EntityRow, FixupRow, OutNumber, OutRow, PatchRow
 from tables.views cimport MergedView, PlacedView
 
 
-# `size` is that of the image in bytes.
+# The row's type has no field, or its field ends after the image, which has `size` bytes.
 def find_unfit(Patches patches not None, uint64_t size):
     """Return the number of the first row that cannot be written, or -1."""
     cdef const PatchRow* row = patches.rows
@@ -65,6 +65,7 @@ cdef inline bint can_write(const PatchRow* row, uint64_t size) noexcept nogil:
     return facts.form != FORM_NONE and row.offset <= size and size - row.offset >= field_bytes
 
 
+# A field of a mercury section that is filled in another way has no row (`is_done_elsewhere`).
 def resolve_values(PlacedTables placed not None):
     """Make a row for every FixupRow that changes bytes, in order of the FixupRow table."""
     cdef Patching patching
@@ -125,8 +126,8 @@ cdef inline void resolve_value(const Patching* patching, const FixupRow* fixup,
     row.bank = 0
     row.value = 0 if row.implicit else <uint64_t>fixup.addend
     if fixup.how & (FIXUP_CLEAR | FIXUP_ZERO):
-        # S is 0, and what the field holds does not count. An explicit addend counts only for
-        # shared memory. The type of a cleared field writes zeros, whatever the value is.
+        # S is 0, and what the field holds does not count. With FIXUP_ZERO an explicit addend counts
+        # for shared memory only; with FIXUP_CLEAR the type writes zeros, whatever the value.
         if fixup.how & FIXUP_ZERO and entity.kind != E_SHARED:
             row.value = 0
         row.implicit = 0
@@ -160,7 +161,9 @@ cdef inline void resolve_value(const Patching* patching, const FixupRow* fixup,
 
 
 cdef inline uint32_t plain_type(const FixupRow* fixup) noexcept nogil:
-    """Return the plain relocation type whose field is filled; R_CUDA_NONE if no link resolves it.
+    """Return the plain type by which a fixup's field is filled; R_CUDA_NONE if none can fill it.
+
+    A mercury type has a plain twin; with FIXUP_CLEAR the type writes zeros.
     """
     cdef const RelocationFacts* facts = facts_of(fixup.type)
     if fixup.how & FIXUP_CLEAR:

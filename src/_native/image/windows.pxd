@@ -23,10 +23,10 @@ cdef extern from "image/windows.h":
     bint reserve "pylink_reserve"(int file, uint64_t size) noexcept nogil
 
 cdef enum:
-    # Most bytes of a call that writes, and of a window, unless one extent in it is longer. Bytes
-    # that the processor's caches still hold are written fastest. The kernel keeps a file in memory
-    # in parts as large as the calls were; for a part of 2 MiB a hypervisor may have to provide
-    # memory first.
+    # Most bytes of a call that writes, and of a window (a longer extent is a window of its own).
+    # They are few enough that the processor's caches still hold them when they are written. The
+    # kernel keeps a file in memory in parts as large as the calls were; for a part of 2 MiB a
+    # hypervisor may have to provide memory first.
     WINDOW = 1 << 20
     CACHE_LINE = 64             # bytes; the buffers of two threads share no line
 
@@ -65,7 +65,7 @@ cdef inline bint list_rows(Vec* windows, uint64_t start, size_t row_size, size_t
                            int32_t kind) noexcept nogil:
     """Add windows of a table of `count` rows, which `make` fills; False without memory.
 
-    `start` is the table's offset in the output.
+    `start` is the table's offset in the output, `kind` what the windows get as their `kind`.
     """
     cdef size_t first = 0, last
     cdef Window* window
@@ -105,6 +105,7 @@ cdef inline bint list_bytes(Vec* windows, uint64_t start, const uint8_t* source,
 
 
 cdef inline int compare_windows(const void* a, const void* b) noexcept nogil:
+    """Order Windows by their offset in the output, for qsort."""
     cdef uint64_t x = (<const Window*>a).start, y = (<const Window*>b).start
     return -1 if x < y else x > y
 

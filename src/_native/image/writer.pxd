@@ -47,6 +47,7 @@ cdef inline void set_section(Writer* writer, OutNumber section, Sym* out,
     """
     cdef uint32_t index = writer.placed.section_index[section]
     cdef uint32_t created = writer.placed.outs[section].created
+    # The second program creates the section, or all entries of .symtab_shndx.
     cdef bint is_late = (writer.has_late_shndx or created == 0
                          or (writer.objects.traits & TRAIT_MERCURY
                              and is_a(writer.placed.outs[section].kind, IS_PARAMETERS)))
@@ -73,9 +74,9 @@ cdef inline OutNumber text_row_of(const OutRow* row) noexcept nogil:
 
 
 cdef inline uint32_t text_index(Writer* writer, const OutRow* row) noexcept nogil:
-    """Return the header index of the .text of the section's function, as symbols have it.
+    """Return the header index of the .text of the section's function, as symbols of it have it.
 
-    That is SHN_COMMON in the case that `set_section` describes.
+    With -r it is SHN_COMMON if that is the number of the .text in creation order (`set_section`).
     """
     cdef OutNumber text = text_row_of(row)
     if (writer.has_early_shndx and not writer.objects.executable

@@ -19,7 +19,7 @@ from tables.attributes cimport find_record, record_size
 cdef enum:
     UNKNOWN_VALUE = 0xffff      # value of an attribute with COMPAT_REQUIRED: not known
 
-# A row of pylink/facts/compat.py.
+# The rules for one attribute of .nv.compat: a row of pylink/facts/compat.py.
 cdef packed struct CompatRow:
     uint8_t attribute
     uint8_t format              # EIFMT_ number
@@ -61,7 +61,8 @@ cdef inline uint8_t* compat_find(Compat* compat, uint8_t attribute) noexcept nog
 
 
 cdef inline uint8_t weaker_promise(uint8_t a, uint8_t b) noexcept nogil:
-    """Return the value of COMPAT_WEAKEST: 0 promises nothing, and a larger value promises less."""
+    """Return the weaker of two promises (COMPAT_WEAKEST): 0 is none, 2 is weaker than 1, and so on.
+    """
     return 0 if a == 0 or b == 0 else max(a, b)
 
 
@@ -131,7 +132,7 @@ cdef inline bint compat_record(Compat* compat, const uint8_t* data, bint is_firs
     cdef uint32_t size = record_size(data)
     if row == NULL:
         return own != NULL or vec_append(list, data, size)
-    # If the first input lacks the target's attribute, `compat_finish` puts it in front.
+    # Only the first input's attribute of the target is used; else `compat_finish` adds it in front.
     if row.flags & COMPAT_DROPPED or (row.how == COMPAT_TARGET and not is_first):
         return True
     if own != NULL:

@@ -16,7 +16,7 @@ cdef enum:
     LOW_DFMA = 0x2b
     LOW_UTCMMA = 0xea       # tcgen05.mma
     # Whole opcodes.
-    FASTPATH_OPCODE = 0xfff     # bits of an instruction that have it
+    FASTPATH_OPCODE = 0xfff     # bits of an instruction that have its opcode
     OP_FSETP_IMM = 0x80b
     OP_DSETP_IMM = 0x42a
     OP_IMMA = 0x237
@@ -34,7 +34,7 @@ cdef inline bint is_off_fastpath(const uint8_t* word, bint follows_scoreboards) 
     """
     cdef uint32_t opcode = load16(word) & FASTPATH_OPCODE
     cdef uint8_t low = word[0]
-    # A comparison with one result, which is not combined with another predicate.
+    # A comparison is plain if it has one result, which is not combined with another predicate.
     cdef bint is_plain = word[10] >> 4 == 0xf and word[11] & 7 == 3
     if load16(word + FASTPATH_CONTROL) == UNOPTIMIZED_CONTROL:
         return False

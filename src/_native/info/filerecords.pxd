@@ -124,7 +124,7 @@ cdef inline bint emit_file_records(Info* info, uint16_t kind,
         if place == NULL:
             return False
         if has_function_symbol(record.data):
-            # {format, attribute, size, u32 symbol, u32 value}
+            # The record is {u8 format, u8 attribute, u16 size, u32 symbol, u32 value}.
             entity = entity_of(info, record.file, <FileSymbolRef>load32(record.data + 4))
             memcpy(place + 4, &info.placed.symbol_index[entity], 4)
             section = info.objects.symbols[info.merged.entities[entity].winner].section

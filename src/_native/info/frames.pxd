@@ -32,7 +32,7 @@ cdef inline CodeFrame* find_frames(const Info* info, Scratch* scratch) noexcept 
     """Return the CodeFrame of each input section; NULL without memory.
 
     If functions are inside of others (EF_INNER), the one that the output's mercury records name
-    last gives the size. Those are the input's in reverse order, so here it is the first.
+    last gives the size. Those are the input's in reverse order, so it is the input's first.
     """
     cdef CodeFrame* frames = <CodeFrame*>scratch_zeros(
         scratch, info.objects.section_count, sizeof(CodeFrame))

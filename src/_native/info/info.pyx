@@ -39,6 +39,8 @@ from tables.rows cimport (
 )
 
 
+# `inherited` has rows of pylink/facts/inheritance.py, `closing` the last records of each function.
+# Returns the kernels that reach both code for one CTA and code for a pair of CTAs.
 def emit_info(PlacedTables placed not None, bytes inherited not None, bytes closing not None):
     """Make the contents of every information section, and add them to `placed`."""
     cdef MergedTables merged = placed.merged
@@ -59,7 +61,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     cdef Info* parts                # one for each thread
     cdef bint failed = False
     cdef CallRows calls = calls_of(merged)
-    cdef set mixed = set()          # (OutRow, entity) of kernels for single CTAs and for pairs
+    cdef set mixed = set()          # (OutRow, kernel) of code for one CTA and for pairs of CTAs
     cdef EntityNumber kernel
     # Nothing between `claim` and `try` may raise: the threads would never be released.
     cdef size_t rows = info.placed.out_count
@@ -179,7 +181,7 @@ cdef bint emit_row(Info* info, OutCounter i) noexcept nogil:
 
 
 cdef void count_aliases(Info* info) noexcept nogil:
-    """Fill `aliases`: the number of live entities that are another name of a function."""
+    """Fill `aliases`: for each function, the number of live entities that are other names of it."""
     cdef size_t i
     cdef const EntityRow* entity
     cdef SymbolNumber function
@@ -201,7 +203,7 @@ ctypedef struct ContributorSearch:
 
 
 cdef void find_contributing(void* context, size_t run) noexcept nogil:
-    """Mark the functions of a run of OutRows whose records kernels inherit."""
+    """Mark the functions in run number `run` of the OutRows whose records kernels inherit."""
     cdef const ContributorSearch* search = <const ContributorSearch*>context
     cdef Info* info = search.info
     cdef OutCounter i, first = <OutCounter>(run * RUN_ROWS)

@@ -43,7 +43,7 @@ from tables.rows cimport EntityNumber, EntityRef, FileRef, OutNumber
 
 
 cdef enum:
-    FEW = 16                    # numbers that are sorted without calls
+    FEW = 16                    # most numbers that are sorted here, without calls of qsort
 
 
 cdef inline void sort_numbers(OutNumber* numbers, size_t count) noexcept nogil:

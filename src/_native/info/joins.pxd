@@ -127,7 +127,7 @@ cdef inline bint is_list(uint8_t how) noexcept nogil:
 
 
 cdef enum:
-    # Bits of `cta_groups`.
+    # Bits of `cta_groups`: the kernel uses tcgen05 by single CTAs, by pairs of CTAs.
     SINGLE_CTAS = 1
     PAIRED_CTAS = 2
 

@@ -19,7 +19,7 @@ cdef enum:
 
 
 cdef inline void find_preexits(Info* info) noexcept nogil:
-    """Fill `preexits` and `preexit_offset` if the closing records have PREEXIT_USED."""
+    """Fill `preexits`, by entity, and `preexit_offset` if a function has PREEXIT (from 13.4 on)."""
     cdef const uint8_t* record = find_record(info.closing_records, info.closing_size,
                                              EIATTR_PREEXIT_USED)
     cdef size_t i

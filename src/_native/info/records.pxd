@@ -32,12 +32,12 @@ ctypedef struct Record:
     FileRef file            # number of the file
 
 
-# A row of pylink/facts/inheritance.py.
+# The rules by which a kernel inherits one attribute: a row of pylink/facts/inheritance.py.
 cdef packed struct InheritRow:
     uint8_t attribute           # EIATTR_ number
     uint8_t format              # EIFMT_ number of the record that a kernel gets
     uint8_t how                 # JOIN_ rule
-    uint8_t alone               # JOIN_ rule in a link with one kernel
+    uint8_t alone               # JOIN_ rule in a link with one live kernel
 
 
 # The state of a thread that writes records: all that they depend on, and its results. Each thread
@@ -66,7 +66,7 @@ ctypedef struct Info:
     uint32_t* stamp                 # by node: number of the last walk that came to it
     uint32_t walk                   # number of the walk, from 1 on
     NodeRef* stack                  # nodes whose callees the walk has still to visit
-    # The function or kernel at hand.
+    # Lists for the function or kernel whose records are written.
     Vec records                     # Record: of its input
     Vec reached_infos               # OutNumber: .nv.info.F of functions that it reaches
     Vec record_sections             # SectionNumber: records that a lone kernel inherits

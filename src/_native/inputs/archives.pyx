@@ -48,6 +48,9 @@ ctypedef struct ArchiveWalk:
     Vec rows                    # MemberRow
 
 
+# The archive is `size` bytes from `start` in `data`. `state` is () at first, then what the last
+# call returned: offsets of the next header and of the long names, and their size. It is None after
+# the last member and after a fault.
 def list_members(data, uint64_t start, uint64_t size, uint64_t max_members, tuple state):
     """List the next members of an archive, at most `max_members`: (rows, state, fault)."""
     cdef Py_buffer view
@@ -87,6 +90,8 @@ def list_members(data, uint64_t start, uint64_t size, uint64_t max_members, tupl
         PyBuffer_Release(&view)
 
 
+# Names start with `prefix`. `extents` has each member's offset and size (u64) in `data`, and
+# `inline` a byte that says whether the name is in front of the contents.
 def split_rows(bytes data, bytes rows, str prefix):
     """Split rows of members into columns: (names, kinds, extents, inline)."""
     cdef Py_ssize_t member_count = PyBytes_GET_SIZE(rows) // sizeof(MemberRow), i
@@ -203,7 +208,8 @@ cdef bint add_member(ArchiveWalk* walk, uint32_t length, uint64_t size, int* rea
 
 
 cdef bint parse_decimal(const uint8_t* text, uint32_t size, uint64_t* value) noexcept nogil:
-    """Set `value` to a decimal number of at most 15 digits; False if the text is not a number."""
+    """Set `value` to a decimal number, of at most 15 digits by all callers; False if it is not one.
+    """
     cdef uint32_t i
     value[0] = 0
     for i in range(size):

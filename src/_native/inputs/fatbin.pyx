@@ -32,16 +32,16 @@ cdef enum:
     # source is read at a dozen places that no cache has.
     SCAN_COST = 16 << 10
 
-# The results of one thread, which scans a run of sources.
+# The results of one thread, which scans a run of sources: inputs, or members of archives.
 ctypedef struct ScanPart:
     Scanner scanner
     bint failed                 # memory is exhausted
 
-# The sources of a scan, and its parts.
+# The sources of a scan, and its parts, one for each thread.
 ctypedef struct Scan:
-    const uint8_t** arena       # by source
+    const uint8_t** arena       # by source: start of the arena that it is in
     const uint64_t* extent      # offset and size of each source, alternating
-    const uint8_t* kind         # by source
+    const uint8_t* kind         # by source: an InputKind
     size_t source_count
     ScanPart[MOST_THREADS] parts
     size_t part_count
@@ -61,6 +61,8 @@ cdef void scan_part(void* context, size_t item) noexcept nogil:
             return
 
 
+# Sources are inputs and members of archives; `extents` has their offsets and sizes in arenas with
+# the numbers `arena_numbers` (int32; empty: all are in the first), `kinds` their InputKinds.
 def find_entries(list arenas, bytes arena_numbers, bytes extents, bytes kinds):
     """Find the entries of all fat binaries and host objects: (entries, sources, faults)."""
     cdef Scan scan
@@ -100,7 +102,7 @@ def find_entries(list arenas, bytes arena_numbers, bytes extents, bytes kinds):
 
 
 cdef bytes find_arenas(list arenas, bytes arena_numbers, bytes extents, Py_ssize_t source_count):
-    """Return, as bytes, a pointer to the start of each source's arena; checks all extents."""
+    """Return, as bytes, a pointer to each source's arena; IndexError for an extent outside it."""
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef bytes arena_pointers = PyBytes_FromStringAndSize(NULL, source_count * sizeof(char*))
@@ -138,7 +140,7 @@ cdef struct Rank:
     uint64_t flags
     int64_t rank                # negative: the entry cannot be used
 
-# The picks of one link, and which rows of its scan (`find_entries`) are next.
+# What one link takes (its picks), and which rows of its scan (`find_entries`) are next.
 ctypedef struct Picking:
     Vec picks                   # PickRow
     uint64_t bytes_left         # decompressed bytes that all further payloads may have together
@@ -157,6 +159,9 @@ ctypedef struct PickedSource:
     bint damaged                # it has faults, so nothing is picked
 
 
+# The result's `sources` are the sources of picks, `special` are picks that are not cubins or cannot
+# be linked; `unmatched` are sources with a container without usable entry, `bare` those without
+# containers. `linked` limits a source to containers; `rank` ranks an entry, unusable if negative.
 def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t limit,
                  dict linked not None):
     """Pick the code that a link takes: (picks, sources, special, unmatched, bare, codecs)."""
@@ -330,6 +335,8 @@ cdef int pick_entry(Picking* picking, const EntryRow* entry, int32_t arena_numbe
     return 0
 
 
+# `numbers` are those of the sources. The names are keys of three dicts: kernels with global names,
+# other kernels, variables. None if one of the sources has no device code or no such list.
 def collect_names(list arenas, bytes arena_numbers, bytes rows, list numbers):
     """Return names that host code of these sources uses: (external, internal, variables)."""
     cdef const SourceRow* row = <const SourceRow*>PyBytes_AS_STRING(rows)

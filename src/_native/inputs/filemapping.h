@@ -67,8 +67,8 @@ static int64_t pylink_count_mapped(int64_t more) {
     return __atomic_add_fetch(&pylink_mapped_now, more, __ATOMIC_RELAXED);
 }
 
-/* Map all of a file of `size` bytes to `place`, and fill `row`. Returns 0 if that cannot be done;
-   then nothing has changed. */
+/* Map all of a file of `size` bytes to `place`, and fill `row`. Returns 0 if that cannot be done or
+   `seen_keys` has the file already; then nothing is mapped, and `row` has not changed. */
 static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* seen_keys,
                            pylink_mapped* row) {
     struct stat status;
@@ -103,6 +103,7 @@ static void pylink_hold_forks(void) {
     pthread_mutex_lock(&pylink_no_forks);
 }
 
+/* Let the forks and mappings that wait go on. */
 static void pylink_allow_forks(void) {
     pthread_mutex_unlock(&pylink_no_forks);
 }

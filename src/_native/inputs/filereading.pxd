@@ -34,7 +34,7 @@ ctypedef struct Reading:
     bint maps_hosts                 # map objects of the host, too
     uint64_t* seen_keys             # SEEN_KEYS keys for `map_file`; not set if `mapped` is NULL
     TimeRow* times                  # by input; NULL: times are not recorded
-    uint64_t[MOST_THREADS] spent    # by thread, see `start_item`
+    uint64_t[MOST_THREADS] spent    # by thread: processor time after its last item
 
 
 cdef enum:

@@ -77,6 +77,8 @@ ctypedef struct Selector:
     Vec needed_names            # int32_t: numbers of names in the order in which they were needed
 
 
+# `demand` has a DEMAND_ number for each file, which says when it is linked, `groups` an int32,
+# equal for the files of one archive. With `relocatable`, names may stay undefined.
 def select(bytes arena, bytes extents, bytes demand, bytes groups, *, bint relocatable):
     """Return a byte for each file: 1 if the link takes it, else 0."""
     cdef Selector selector
@@ -154,7 +156,7 @@ def find_missing(bytes arena, bytes extents):
 
 
 cdef bint gather_claims(Selector* selector) noexcept nogil:
-    """Read the names of all files, and collect the claims of all files about each needed name."""
+    """Read all names, and collect all files' claims about each needed one; False without memory."""
     cdef size_t i
     cdef const Need* need
     cdef const Definition* definition
@@ -210,7 +212,7 @@ cdef inline bint number_definition(Selector* selector, int32_t file,
         return True
     definition.name = slot.value
     name = <Name*>selector.names.data + slot.value
-    # In a relocatable output, names may stay undefined.
+    # Names may stay undefined in a relocatable output, so only files with DEMAND_NEEDED are taken.
     if (name.definer < 0 and selector.demand[file] != DEMAND_ALWAYS
             and (selector.demand[file] == DEMAND_NEEDED or not selector.relocatable)):
         name.definer = file

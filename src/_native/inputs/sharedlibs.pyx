@@ -27,7 +27,7 @@ from picknumbers cimport (
 
 cdef enum:
     DYNAMIC_SIZE = 16       # bytes of Elf64_Dyn
-    # Bytes of REGISTER and of "__fatbinwrap_". The last one, "_", is also the first of an ID.
+    # Bytes of REGISTER and of "__fatbinwrap_". The last of both, "_", is also the first of an ID.
     REGISTER_SIZE = 27
     WRAPPER_SIZE = 13
     VISIBILITY = 3          # bits of st_other
@@ -59,6 +59,8 @@ ctypedef struct Library:
     bint opens_libraries        # needs dlsym, by which a runtime finds the driver
 
 
+# The file begins at `offset` of `data`. `state` is a LIBRARY_ number, `rows` are DynamicRows, and
+# `has_runtime` says that the library contains a CUDA runtime.
 def find_symbols(data, uint64_t offset, uint64_t size):
     """Find the symbols about device code in a file's `size` bytes: (state, rows, has_runtime)."""
     cdef Py_buffer view
@@ -142,7 +144,7 @@ cdef int find_modules(Library* library) noexcept nogil:
             stop = <const uint8_t*>memchr(text, 0, end - text)
             if stop == NULL:
                 break
-            # Other texts are not modules: `def ID` of a device link, and a word for other code.
+            # Two other texts are not modules: `def ID`, and __NV_MODULE_ID for code without -rdc.
             if (text[0] == c"_" and strcmp(<const char*>text, b"__NV_MODULE_ID") != 0
                     and not add_row(library, DYNAMIC_MODULE, <const char*>text, UINT64_MAX)):
                 return -1
@@ -265,7 +267,7 @@ cdef bint is_symbolic(const Library* library) noexcept nogil:
 
 
 cdef void mark_interposable(Library* library, uint32_t symbol_table) noexcept nogil:
-    """Mark the registration functions that a dynamic relocation names.
+    """Set `interposable` of the registration functions that a dynamic relocation names.
 
     `symbol_table` is the section index of the dynamic symbols. Each relocation takes time
     O(log rows).

@@ -51,7 +51,8 @@ def list_packed(bytes picks, bytes arena_numbers):
 
 def replace_packed(bytes picks, bytes arena_numbers, int32_t first, dict stored, places):
     """Replace packed payloads by copies that were decompressed before: (picks, missing)."""
-    # `missing` are the picks without such a copy; `places` limits them, unless it is None.
+    # `stored` maps places to those of copies in stores, which are arena `first` of the new picks
+    # and later ones. `missing` are picks without a copy; `places` limits them, unless it is None.
     cdef Py_ssize_t arena_count = PyBytes_GET_SIZE(arena_numbers) // 4, i
     cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // <Py_ssize_t>sizeof(PickRow)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
@@ -84,6 +85,7 @@ def replace_packed(bytes picks, bytes arena_numbers, int32_t first, dict stored,
         scratch_free(&scratch)
 
 
+# `extents` has the offset and size of each payload in the store.
 def record_unpacked(bytes missing, bytes arena_numbers, bytes extents, uint64_t store, dict stored):
     """Add to `stored` where store number `store` has the payloads of `missing`, decompressed."""
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(missing)
@@ -117,6 +119,7 @@ cdef void copy_file(void* context, size_t item) noexcept nogil:
     memset(to + size, 0, padded_size(size) - size)
 
 
+# The result is the arguments if the files take more than half of the arena.
 def compact(bytes arena, bytes extents):
     """Copy files to an arena of their own: (arena, extents), like those of `read_files`."""
     cdef Py_ssize_t file_count = count_files(arena, extents), i

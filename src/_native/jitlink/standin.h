@@ -83,7 +83,7 @@ static int clear_exception(void) {
     return ERROR_INTERNAL;
 }
 
-/* Call a method of the installer with arguments for `format`, which makes a tuple (Py_BuildValue).
+/* Call a method of the installer, a Python object; `format` makes a tuple of the arguments.
    Returns the method's result, an nvJitLinkResult; `otherwise` if there is no installer. */
 static int call_installer(int otherwise, const char* method, const char* format, ...) {
     int result = otherwise;

@@ -45,7 +45,8 @@ static const char* const site_directories[] = {
 #define NAME "PYLINK_STARTED_AS"
 #define HELD "PYLINK_INTERRUPTS_HELD"
 
-/* Return whether a file is a complete bundle for this interpreter's bytecode. */
+/* Return whether a file is a complete bundle (the modules of every link in one file) for this
+   interpreter's bytecode. */
 static int is_bundle(const char* path) {
     static const unsigned char magic[4] = PYLINK_MAGIC;
     unsigned char head[HEAD_END];
@@ -122,7 +123,7 @@ static int hold_interrupts(void) {
 }
 
 /* Return whether a first line without `#!` is the path of a Python interpreter alone, which can get
- * other arguments. It may also be a shell that starts one, or have arguments. */
+ * other arguments. The line may also name a shell that starts one, or have arguments. */
 static int is_python(const char* line) {
     const char* name = strrchr(line, '/');
     return name && strncmp(name + 1, "python", 6) == 0 && strchr(name, ' ') == NULL;

@@ -22,6 +22,7 @@ from tables.rows cimport CallNumber, CallRow, EntityRef
 from tables.views cimport MergedView, PlacedView
 
 
+# A block has the rows of one kind of call, e.g. all direct ones. Returns both contents, as bytes.
 def emit_callgraph(PlacedTables placed not None):
     """Make the contents of .nv.callgraph and .nv.prototype: block by block, by function."""
     cdef MergedTables merged = placed.merged
@@ -50,7 +51,7 @@ def emit_callgraph(PlacedTables placed not None):
         scratch_free(&scratch)
 
 
-# The call rows of the link, and for each caller a list of its rows of one block, newest first.
+# The call rows of the link, and for each caller its rows of one kind (a block), newest first.
 ctypedef struct CallLists:
     MergedView merged
     PlacedView placed

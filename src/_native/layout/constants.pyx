@@ -59,6 +59,7 @@ ctypedef struct Bank:
     bint folds                  # small pieces that repeat others are dropped
 
 
+# The bank is .nv.constant3. `null_value` becomes the offset of the last small piece that stays.
 def fold_pieces(PlacedTables placed not None):
     """Write the bank as the file has it: fills `outs` and `null_value`, and adds its contents."""
     placed.fill()

@@ -79,6 +79,7 @@ def assign_values(PlacedTables placed not None):
     placed.outs = outs
 
 
+# `has_file_records` says whether .nv.info has records; without any, the output omits it.
 def order(PlacedTables placed not None, *, bint has_file_records):
     """Number the sections and symbols of the output."""
     placed.fill()
@@ -137,8 +138,8 @@ cdef bint has_prototypes(const MergedView* merged) noexcept nogil:
 
 cdef enum:
     # Bytes that are free after .shstrtab from sm_100 on: room for the names `.symtab_shndx` and
-    # `.nv.merc.symtab_shndx`, in case only the final file needs these sections. If it does, the
-    # names are in .shstrtab, and there is no gap.
+    # `.nv.merc.symtab_shndx` (14 and 22 bytes with their NULs), in case only the final file needs
+    # these sections. If it does, the names are in .shstrtab, and there is no gap.
     MERCURY_GAP = 0x24
 
 
@@ -264,6 +265,7 @@ cdef bint write_section_names(Plan* plan, Vec* names, PlacedTables placed):
     return True
 
 
+# `graph` and `prototypes`, of .nv.callgraph and .nv.prototype, are returned with the new offsets.
 def rebuild_strtab(PlacedTables placed not None, bytes graph not None, bytes prototypes not None):
     """Rebuild .strtab without unused names: symbol names in order, then prototype strings."""
     placed.fill()

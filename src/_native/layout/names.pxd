@@ -51,7 +51,7 @@ cdef inline const char* mercury_name(const MercuryNames* names, const OutRow* ou
 
 
 cdef inline void measure_names(void* context, size_t run) noexcept nogil:
-    """Fill `size` for the sections of a run."""
+    """Fill `size` for the sections of run number `run`."""
     cdef const MercuryNames* names = <const MercuryNames*>context
     cdef size_t i, first = run * RUN_NAMES
     cdef const OutRow* out
@@ -64,7 +64,7 @@ cdef inline void measure_names(void* context, size_t run) noexcept nogil:
 
 
 cdef inline void copy_names(void* context, size_t run) noexcept nogil:
-    """Write the names of the sections of a run to their places."""
+    """Write the names of the sections of run number `run` to their places in .shstrtab."""
     cdef const MercuryNames* names = <const MercuryNames*>context
     cdef size_t i, prefix_size, first = run * RUN_NAMES
     cdef const OutRow* row

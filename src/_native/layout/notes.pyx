@@ -48,10 +48,10 @@ def join_notes(ObjectTables objects not None):
 cdef class VirtualArchs:
     """The lowest and highest SM number of the PTX that inputs were compiled from."""
     cdef readonly uint32_t lowest
-    cdef readonly int64_t lowest_file
-    cdef readonly uint32_t lowest_count
+    cdef readonly int64_t lowest_file       # first file with the lowest number, or -1
+    cdef readonly uint32_t lowest_count     # number of files with it
     cdef readonly uint32_t highest
-    cdef readonly int64_t highest_file
+    cdef readonly int64_t highest_file      # first file with the highest number, or -1
 
 
 def find_virtual_archs(ObjectTables objects not None):
@@ -133,6 +133,8 @@ cdef inline bint has_promised_fastpath(const uint8_t* data, uint64_t size) noexc
     return record != NULL and record_size(record) > 4 and record[4] & FASTPATH_CODE != 0
 
 
+# `arch_specific` says that the target's name ends in `a`. An attribute with COMPAT_COMMON gets the
+# bits of `fastpath`, and keeps only those of `features`, which the target has.
 def merge_compat(ObjectTables objects not None, bytes rows not None, *, bint arch_specific,
                  uint64_t features, uint8_t fastpath):
     """Return the records of .nv.compat, joined over all inputs by rows of `pylink.facts.compat`."""

@@ -69,7 +69,7 @@ cdef inline bint has_lean_names(uint32_t traits) noexcept nogil:
 
 
 cdef enum:
-    RANK_ROOM = 64              # more than there are ranks, and one for omitted sections
+    RANK_ROOM = 64              # more than the number of ranks plus one for omitted sections
 
 
 # A section while the sections of its rank are sorted.

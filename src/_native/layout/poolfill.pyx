@@ -43,15 +43,15 @@ from tables.views cimport MergedView, ObjectsView
 # A jump table names a place in the code twice: by its offset in `.text`, in the bytes, and by its
 # offset in the mercury form, in a relocation.
 ctypedef struct Label:
-    int64_t mercury             # bytes in the mercury form
-    uint32_t code               # bytes in .text
+    int64_t mercury             # its offset in the mercury form, in bytes
+    uint32_t code               # its offset in .text, in bytes
 
 
 # The labels in the jump tables of a function (from sm_100 on), as the linked definition has them.
 ctypedef struct JumpTables:
     const uint8_t* arena
     const SectionRow* sections
-    SectionNumber* list_of      # by input symbol, of a function: see find_relocation_lists
+    SectionNumber* list_of      # by input symbol, of a function: 1 + relocation section of its pool
     Vec labels                  # Label, of `function`, by mercury offset
     EntityRef function          # entity, all ones before the first
 
@@ -244,7 +244,7 @@ cdef inline const Rela* relocations_of(const JumpTables* tables, const SectionRo
 
 cdef bint translate(JumpTables* tables, const PoolRow* row, SectionNumber winner_section,
                     uint8_t* place) noexcept nogil:
-    """Make the table of a definition that lost lead to the same places of the code that stays.
+    """Make the jump table of a lost definition lead to the same places in the code that stays.
 
     `place` has the bytes of `row`, `winner_section` is the pool of the linked definition, or -1. An
     entry without a label in that pool becomes 0. The table does not change if it has no mercury

@@ -67,19 +67,19 @@ ctypedef struct Piece:
     EntityNumber entity         # the symbol
     uint64_t value              # offset in the section
     uint64_t size               # bytes
-    uint64_t nvlink_value       # offset in the one pool that nvlink gives the symbol
-    int32_t place               # offset in the one pool, -1: not there yet
+    uint64_t nvlink_value       # offset in the merged pool that nvlink gives the symbol
+    int32_t place               # offset in the merged pool, -1: not there yet
     bint follows_null           # `nvlink_value` is the null symbol's value
 
 
-# The place of the piece that was added or found last.
+# The place of the piece that was added to the merged pool, or found there, last.
 ctypedef struct PiecePlace:
-    int32_t place               # offset in the one pool
+    int32_t place               # offset in the merged pool
     bint moved                  # nvlink gives its symbol a new value
     bint follows_null           # that value is the null symbol's; otherwise it is `place`
 
 
-# The one pool while it is filled.
+# The one pool into which the pools of all kernels are merged, while it is filled.
 ctypedef struct MergedPool:
     ObjectsView objects
     MergedView merged

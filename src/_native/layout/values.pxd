@@ -74,7 +74,7 @@ cdef inline bint assign_all(Assignment* assignment, Scratch* scratch) noexcept n
 
 
 cdef inline void find_outs(Assignment* assignment) noexcept nogil:
-    """Find the output sections that symbols can lie in."""
+    """Find .nv.global and the banks that symbols can lie in, and the size of .nv.constant3."""
     cdef const OutRow* row
     cdef size_t i
     assignment.common = -1

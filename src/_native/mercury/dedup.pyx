@@ -61,6 +61,8 @@ cdef class Vectors:
     cdef Py_buffer* views       # buffers that a row points into and that are not bytes objects
     cdef Py_ssize_t view_count  # number of `views` in use
 
+    # `primary` has buffers, `headers` rows (name, sh_size, sh_link and sh_info in one u64,
+    # sh_addralign), `targets` rows (name, bytes). Keys of rows are cut to the bits of `key_mask`.
     def __cinit__(self, tuple primary, tuple headers, tuple targets, uint64_t key_mask):
         cdef Py_ssize_t primary_count = len(primary), header_count = len(headers)
         cdef Py_ssize_t target_count = len(targets), i
@@ -138,6 +140,9 @@ cdef class Vectors:
         self.view_count += 1
         return span
 
+    # `sections` has, by section index, the name if its header is compared, else None; `places`, by
+    # target, the name of the section that it relocates. `attributes` (records of the file) and
+    # `kinds` (other fields of headers) must be equal in both files.
     def attach_symbols(self, symtab, strtab, tuple sections, tuple places, attributes,
                        bytes kinds not None):
         """Read the symbol table that the targets' Elf64_Rela entries index."""
@@ -295,12 +300,12 @@ cdef Span strip_name(bytes name) except *:
 
 cdef class Result:
     """Why a candidate folds or does not, and the work that this took."""
-    cdef readonly int why               # as in Verdict (objects.pxd), like all fields but `counts`
-    cdef readonly int64_t index
-    cdef readonly int64_t twin
-    cdef readonly int64_t offset
-    cdef readonly int64_t symbol
-    cdef readonly int64_t moved_header
+    cdef readonly int why               # a FoldOutcome number; this and the next five as in Verdict
+    cdef readonly int64_t index         # failing entry of the candidate's vector, or -1
+    cdef readonly int64_t twin          # entry of the reference that it was compared with, or -1
+    cdef readonly int64_t offset        # first differing byte, or failing relocation entry, or -1
+    cdef readonly int64_t symbol        # symbol index that differs, or -1
+    cdef readonly int64_t moved_header  # first header whose twin is at another position, or -1
     cdef readonly tuple counts          # the fields of WorkCounts (objects.pxd), in order
 
 
@@ -336,7 +341,7 @@ def compare(Vectors reference not None, Vectors candidate not None, *, bint hash
         decide_data(ref, cand, &out, &work)
     if out.why != ACCEPTED:
         return make_result(&out, &work)
-    # Tables are built with the lock held: another thread may compare with the same reference.
+    # Tables are built with the GIL held: another thread may compare with the same reference.
     if hashed:
         check_memory(build_index(ref))
     with nogil:

@@ -15,7 +15,7 @@ from base.spans cimport KeySlot, KeyTable, first_difference, scratch_table, tabl
 
 cdef class Twins:
     """Equal rows, and the work that finding them took."""
-    cdef readonly bytes leaders             # packed int64: the leader of each row
+    cdef readonly bytes leaders             # packed int64: the first row that is equal to each row
     cdef readonly uint64_t comparisons      # pairs of buffers that were compared
     cdef readonly uint64_t bytes_compared   # up to their first differences
 

@@ -69,7 +69,7 @@ def keep_blocks(*, owns_process: bool) -> None:
     """
 
 def classify(arena: bytes, extents: bytes) -> bytes:
-    """Return a byte of `pylink.facts.inputkinds` for each file of the arena; empty for cubins.
+    """Return a byte of `pylink.facts.inputkinds` for each file, or no bytes if all are cubins.
 
     It is empty if all are cubins, or ELF files that only `elfread.parse` can check. `IndexError`
     for an extent outside the arena.
