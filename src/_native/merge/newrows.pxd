@@ -23,7 +23,7 @@ from tables.rows cimport (
 )
 
 
-# Names that more than one function gives.
+# Names, or beginnings of names, that several functions give to sections and symbols.
 cdef extern from *:
     """
     #define SHNDX ".symtab_shndx"
@@ -364,7 +364,7 @@ cdef inline OutNumber find_or_create_optimizer_relocations(Merge* merge,
 
 cdef inline OutNumber find_or_create_optimizer_twin(Merge* merge, OutNumber plain,
                                                     SectionNumber source) noexcept nogil:
-    """Return the mercury twin of a pool, created if it is new; -1 without memory."""
+    """Return the mercury twin of a pool, created for section `source` if new; -1 without memory."""
     cdef OutNumber out = out_row(merge, plain).merc
     if out < 0:
         out = create_twin(merge, plain)

@@ -55,7 +55,7 @@ cdef class Propagation:
 
 
 def sum_memory(Outs outs not None):
-    """Return the bytes of global memory, and (bank, bytes) of constant banks without a function."""
+    """Return the bytes of global memory, and (bank, bytes) of constant banks shared by all."""
     cdef const OutRow* out = outs.rows
     cdef size_t count = outs.count, i
     cdef uint64_t total = 0
@@ -139,7 +139,7 @@ cdef void count_barriers(const OutRow* out, size_t out_count, Blob blob, Spans s
 
 
 def list_calls(MergedTables merged not None):
-    """List the calls of every function, in creation order."""
+    """List every function, in creation order, with the functions that it calls."""
     cdef size_t entity_count = merged.entities.count
     cdef size_t nodes = entity_count + merged.prototypes.count, i, j
     cdef const EntityRow* entities = merged.entities.rows

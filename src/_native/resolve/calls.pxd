@@ -82,7 +82,7 @@ ctypedef struct CallTable:
     uint64_t count              # number of pairs
     int32_t block               # CallBlock of the current pair
     bint has_clash              # no more rows of this file are read
-    uint8_t* address_taken      # by symbol of the file, or NULL: see `mark_taken_by_winners`
+    uint8_t* address_taken      # by symbol of the file: 1 if a winner takes its address; or NULL
     Scratch* scratch            # memory of `address_taken`
 
 
