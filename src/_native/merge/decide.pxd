@@ -172,7 +172,7 @@ cdef inline bint is_rebuilt(Merge* merge, const SectionRow* target) noexcept nog
 cdef inline bint can_be_defined_later(const EntityRow* entity) noexcept nogil:
     """Return whether a later stage of linking may define an entity.
 
-    It defines no extern arrays: with -g, this link gives them an address.
+    A later stage defines no extern arrays: with -g, this link gives them an address.
     """
     return not entity.flags & (EF_DEFINED | EF_UNSIZED)
 
@@ -216,7 +216,7 @@ ctypedef struct RelocEntry:
 
 cdef inline Action decide_without_entity(Merge* merge, const RelocList* relocs,
                                          const RelocEntry* entry) noexcept nogil:
-    """Return the Action for a symbol without entity: of a section, a label or the null symbol."""
+    """Return the Action for an entry that names a section symbol, a label or the null symbol."""
     cdef const SymbolRow* symbol = &merge.objects.symbols[entry.symbol]
     cdef const SectionRow* section
     if symbol.section < 0:

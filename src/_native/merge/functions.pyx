@@ -164,7 +164,7 @@ cdef void fill_rows(ComponentSearch* search) noexcept nogil:
     """
     cdef const EntityRow* entities = search.merged.entities
     cdef FunctionRow* row
-    cdef int64_t lone_kernel = find_lone_kernel(search)
+    cdef int64_t lone_kernel = find_lone_kernel(search)     # the only live root, or -1
     cdef size_t i
     for i in range(search.merged.entity_count):
         row = &search.rows[i]
@@ -382,7 +382,7 @@ cdef void find_info(ComponentSearch* search) noexcept nogil:
 
 
 def find_recursive(MergedTables merged not None):
-    """Return the kernels without a bound on their stack, and whether any exceeds its registers."""
+    """Return kernels of unbounded stack, and whether any reaches more registers than its limit."""
     cdef ObjectsView objects
     cdef const SectionRow* info
     cdef const EntityRow* entities = merged.entities.rows
@@ -404,7 +404,7 @@ def find_recursive(MergedTables merged not None):
 
 
 def find_unpatched(MergedTables merged not None):
-    """Return the entity of the first function without TOOLS_PATCH_FUNC; -1 if all have it."""
+    """Return the entity of the first function without the attribute TOOLS_PATCH_FUNC, or -1."""
     cdef ObjectsView objects
     cdef const SectionRow* info
     cdef const EntityRow* entities = merged.entities.rows

@@ -143,15 +143,13 @@ cdef int check_inputs(MergedTables merged) except -1:
 
 
 cdef tuple make_columns(Merge* merge):
-    """Return four columns, not yet filled: `out_of` and `base` by input section, two by entity.
-
-    A section gets its OutRow and the offset of its bytes there. An entity gets whether code refers
-    to it (`referenced`) and, for a kernel, the alignment of its extern arrays (`array_align`).
-    """
+    """Return the columns `out_of`, `base`, `referenced` and `array_align`, not yet filled."""
+    # By input section: its OutRow, and the offset of its bytes there. By entity: whether code
+    # refers to it, and the alignment of its extern arrays.
     cdef Numbers out_of = Numbers(new_rows(4 * merge.objects.section_count))
     cdef Values base = Values(new_rows(8 * merge.objects.section_count))
     cdef Marks referenced = Marks(new_rows(merge.merged.entity_count))
-    cdef Values array_align = Values(new_rows(8 * merge.merged.entity_count))
+    cdef Values array_align = Values(new_rows(8 * merge.merged.entity_count))   # by entity
     merge.columns.out_of = <OutNumber*>out_of.rows
     merge.columns.base = <uint64_t*>base.rows
     merge.columns.referenced = <uint8_t*>referenced.rows
@@ -220,7 +218,8 @@ cdef void prepare_file(void* context, FileCounter number) noexcept nogil:
 
 
 cdef void read_inputs(Merge* merge) noexcept nogil:
-    """Go through the events of docs/order.md, from before the first input to after the last."""
+    """Create sections and symbols in nvlink's order: before the inputs, for each one, at the end.
+    """
     cdef size_t number
     cdef const FileRow* file
     find_own_pools(merge)

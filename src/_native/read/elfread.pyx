@@ -34,6 +34,7 @@ from tables.rows cimport (
 from tables.views cimport ObjectsView
 
 
+# `extents` has offset and size of each file in `arena` (u64). `times` gets a TimeRow for each file.
 def parse(bytes arena, bytes extents, bytearray times=None):
     """Return checked tables of all files in buffer `arena`: (files, sections, symbols, faults)."""
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)   # offset, size

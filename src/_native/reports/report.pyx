@@ -34,16 +34,16 @@ cdef class KernelUse:
     cdef readonly EntityNumber entity
     cdef readonly uint32_t registers
     cdef readonly uint32_t barriers
-    cdef readonly uint32_t stack
-    cdef readonly uint64_t shared
-    cdef readonly list banks
+    cdef readonly uint32_t stack        # bytes
+    cdef readonly uint64_t shared       # bytes of .nv.shared.K
+    cdef readonly list banks            # (bank, bytes) of its own constant banks
 
 
 cdef class FunctionCalls:
     """A function and the functions that it calls."""
     cdef readonly EntityNumber entity
-    cdef readonly int64_t registers
-    cdef readonly list callees
+    cdef readonly int64_t registers     # -1: no input defines the function
+    cdef readonly list callees          # numbers in the result of `list_calls`, from 1
 
 
 cdef class Propagation:

@@ -166,7 +166,7 @@ cdef void order_common(Placing* placing) noexcept nogil:
 cdef bint join_group(Placing* placing, VariableRef v) noexcept nogil:
     """Put a variable into the first group in which no variable has one of its users.
 
-    False without memory.
+    Variables of a group get one offset, since no kernel uses two of them. False without memory.
     """
     cdef const VariableRow* row = &placing.rows[v]
     cdef uint64_t bits              # by group, 64 of them: 1 if a user of `v` uses a variable of it
@@ -327,7 +327,7 @@ cdef void decide_sections(const Placing* placing) noexcept nogil:
 
 
 cdef bint check_tables(SharedTables shared) except -1:
-    """Raise an exception for invalid rows. Returns whether one is an extern array."""
+    """Raise an exception for invalid rows. Returns whether any variable is an extern array."""
     cdef const VariableRow* rows = shared.variables.rows
     cdef const ExternUseRow* use = shared.extern_uses.rows
     cdef size_t i
@@ -346,6 +346,9 @@ cdef bint check_tables(SharedTables shared) except -1:
     return has_extern
 
 
+# With `keeps_common`, .nv_debug.shared has the common part's size, not 0. With `aligns_arrays`,
+# a kernel's size is a multiple of its array's alignment; with `ties_arrays` (-g), its address, too.
+# Bytes for the system are reserved with `reserves`, where the architectures of `family` have any.
 def layout_shared(SharedTables shared not None, int family, *, bint keeps_common,
                   bint aligns_arrays, bint ties_arrays, bint reserves=True):
     """Lay out shared memory: fills `offsets`, `kernels` and `ties`."""

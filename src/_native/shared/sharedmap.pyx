@@ -122,12 +122,12 @@ def apply_layout(PlacedTables placed not None, SharedTables shared not None, *, 
     cdef size_t entity_count = merged.entities.count
     if merged.section_function.count != objects.sections.count:
         raise ValueError("one function per section")
-    cdef Values values = <Values>Table.writable(<PyObject*>placed.values)
+    cdef Values values = <Values>Table.writable(<PyObject*>placed.values)   # by entity: its S
     cdef Values symbol_values = <Values>values.copy(), merc_values = <Values>values.copy()
-    cdef Numbers homes = <Numbers>Table.writable(<PyObject*>placed.homes)
+    cdef Numbers homes = <Numbers>Table.writable(<PyObject*>placed.homes)   # by entity: OutRow
     cdef Outs outs = <Outs>Table.writable(<PyObject*>placed.outs)
-    cdef Values dynamic = Values(new_rows(8 * entity_count))
-    cdef Marks lost = Marks(new_rows(entity_count))
+    cdef Values dynamic = Values(new_rows(8 * entity_count))    # by entity: address of its arrays
+    cdef Marks lost = Marks(new_rows(entity_count))             # by entity: 1 without a place
     cdef const UseRow* use = shared.uses.rows
     cdef size_t use_count = shared.uses.count
     cdef SharedPlaces places
