@@ -36,7 +36,7 @@ cdef class KernelUse:
     cdef readonly uint32_t barriers
     cdef readonly uint32_t stack        # bytes
     cdef readonly uint64_t shared       # bytes of .nv.shared.K
-    cdef readonly list banks            # (bank, bytes) of its own constant banks
+    cdef readonly list banks            # pairs: a constant bank of its own, its bytes
 
 
 cdef class FunctionCalls:
