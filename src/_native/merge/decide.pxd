@@ -52,7 +52,7 @@ from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_KEEPS_SHARED
 
 
 # The outcome of a relocation entry. "Its section" is the relocation section of the output that the
-# entry creates.
+# entry creates. By the rule of two forms, a RELA entry can make nvlink create the REL section, too.
 cdef enum Action:
     DROP = 0                    # leaves no trace
     EMIT = 1                    # the output has the entry
@@ -68,13 +68,13 @@ cdef enum Action:
 cdef enum Fate:
     FATE_OPEN = 0               # the Action depends on more: see `decide_action`
     FATE_EMITTED = 1
-    FATE_FUNCTION = 2           # a function of the output: emitted, unless its type clears fields
+    FATE_FUNCTION = 2           # a function: emitted, unless the relocation type clears fields
     FATE_CONSTANT = 3           # a constant of an executable: resolved, unless the driver does it
     FATE_RESOLVED = 4
 
 
 cdef inline Fate fate_of(const Merge* merge, SymbolCounter symbol) noexcept nogil:
-    """Return the Fate of the entries that name a symbol."""
+    """Return the Fate of a symbol: what it alone decides about the entries that name it."""
     cdef EntityNumber entity = merge.merged.symbol_entity[symbol]
     cdef uint8_t resolution = merge.merged.symbol_resolution[symbol]
     cdef const EntityRow* row
@@ -98,7 +98,7 @@ cdef inline Fate fate_of(const Merge* merge, SymbolCounter symbol) noexcept nogi
 
 
 cdef inline Action action_of_fate(Fate fate, const RelocationFacts* facts) noexcept nogil:
-    """Return the Action for an entry of a type that names a symbol whose Fate is not open."""
+    """Return the Action for an entry whose symbol decides it; `facts` are those of its type."""
     if facts.mark:
         return DROP_LATE        # marks an instruction
     if fate == FATE_FUNCTION:
@@ -112,8 +112,9 @@ cdef inline bint is_removed_from_debug(Merge* merge, SymbolNumber symbol,
                                        bint is_cleared) noexcept nogil:
     """Return whether frames and lines of the copy of a function that `symbol` defines are removed.
 
-    They are if the copy lost, or if it was replaced and its code has relocations. The second holds
-    only where `is_cleared`, which is `is_cleared_of_replaced` of the debug section.
+    They are if the copy lost against another file's. They also are if a later file's copy replaced
+    it and its code has relocations, but only in a debug section that loses its entries for replaced
+    code (`is_cleared`).
     """
     cdef uint8_t resolution = merge.merged.symbol_resolution[symbol]
     return (has_lost(resolution)
@@ -122,10 +123,10 @@ cdef inline bint is_removed_from_debug(Merge* merge, SymbolNumber symbol,
 
 
 cdef inline bint is_cleared_of_replaced(Merge* merge, OutNumber out, bint is_rela) noexcept nogil:
-    """Return whether a debug section of the output loses its entries that name replaced code.
+    """Return whether a debug section of the output loses its relocations that name replaced code.
 
-    It does if its first relocation section is RELA. `is_rela` is the form of the entries at hand,
-    which create the first one if there is none yet.
+    It does if the first relocation section created for it is RELA. If it has none yet, the entries
+    that are decided now create it: `is_rela` says whether these are RELA.
     """
     cdef OutNumber rela = out_row(merge, out).rela, rel = out_row(merge, out).rel
     if rela < 0:
@@ -147,7 +148,7 @@ cdef inline bint is_debug_info(Merge* merge, const SectionRow* target) noexcept 
 
 
 cdef inline bint is_frame_or_line(Merge* merge, const SectionRow* target) noexcept nogil:
-    """Return whether a section is one of the frames and lines, or the mercury twin of one."""
+    """Return whether a section has debug frames or line tables, in the plain or mercury form."""
     cdef const uint8_t* name = merge.objects.arena + target.name
     cdef uint32_t size = target.name_size
     if is_merc(target.kind, IS_DEBUG):
@@ -171,7 +172,7 @@ cdef inline bint is_rebuilt(Merge* merge, const SectionRow* target) noexcept nog
 cdef inline bint can_be_defined_later(const EntityRow* entity) noexcept nogil:
     """Return whether a later stage of linking may define an entity.
 
-    It defines no extern arrays: with -g, this link gives them an address.
+    A later stage defines no extern arrays: with -g, this link gives them an address.
     """
     return not entity.flags & (EF_DEFINED | EF_UNSIZED)
 
@@ -215,7 +216,7 @@ ctypedef struct RelocEntry:
 
 cdef inline Action decide_without_entity(Merge* merge, const RelocList* relocs,
                                          const RelocEntry* entry) noexcept nogil:
-    """Return the Action for a symbol without entity: of a section, a label or the null symbol."""
+    """Return the Action for an entry that names a section symbol, a label or the null symbol."""
     cdef const SymbolRow* symbol = &merge.objects.symbols[entry.symbol]
     cdef const SectionRow* section
     if symbol.section < 0:
@@ -250,9 +251,10 @@ cdef inline Action decide_function(Merge* merge, const RelocList* relocs, const 
             # with the winner, which is dead.
             return DROP_LATE
         if clear:
-            # An entry that was removed with a replaced copy is gone when dead code is removed.
+            # Fields are cleared when dead code is removed. A replaced copy's entries are gone then.
             return DROP_LATE if is_removed_from_debug(merge, entry.symbol, True) else CLEAR
-        # Frames and lines lose their entries at once, .debug_info and .debug_loc later.
+        # Frames and lines lose these entries at once, before mercury ones would create a section;
+        # .debug_info and .debug_loc lose them later.
         return DROP_DEAD if is_frame_or_line(merge, target) else DROP_LATE
     if (is_removed_from_debug(merge, entry.symbol, relocs.is_cleared_of_replaced)
             and is_frame_or_line(merge, target)):
@@ -269,8 +271,9 @@ cdef inline Action decide_shared(Merge* merge, const RelocList* relocs, const En
     if not merge.objects.mode & LINK_RELOCATABLE:
         return RESOLVE
     if not merge.objects.mode & LINK_DEBUG and entity.flags & EF_UNSIZED:
-        # An extern array, whose symbol -r may remove. A kernel then refers to its own instance. A
-        # device function gets the alignment of the array's symbol; before 13.1 it gets 0.
+        # An extern array, whose symbol -r may remove. A kernel then refers to its instance, one
+        # symbol for all its arrays. A device function gets the alignment of the array's symbol;
+        # before 13.1 it gets 0.
         if relocs.function >= 0 and merge.merged.entities[relocs.function].flags & EF_KERNEL:
             entry.how |= FIXUP_INSTANCE
             return EMIT
@@ -285,7 +288,8 @@ cdef inline Action decide_shared(Merge* merge, const RelocList* relocs, const En
 
 cdef inline Action decide_action(Merge* merge, const RelocList* relocs,
                                  RelocEntry* entry) noexcept nogil:
-    """Return the Action for an entry whose symbol's Fate is open; add bits to its `how`."""
+    """Return the Action for an entry that its symbol alone does not decide; add bits to its `how`.
+    """
     cdef EntityNumber entity = merge.merged.symbol_entity[entry.symbol]
     cdef const EntityRow* entity_row
     if entry.facts.mark:
@@ -321,9 +325,10 @@ cdef inline Action decide_action(Merge* merge, const RelocList* relocs,
 
 cdef inline SectionNumber find_mercury_section(Merge* merge, const FileRow* file,
                                                uint32_t symbol) noexcept nogil:
-    """Return the input section of a section symbol in the mercury symbol table, or -1.
+    """Return the input section of a section symbol in a file's mercury symbol table.
 
-    `symbol` is an index into that table of the file.
+    `symbol` is an index into that table. Returns -1 if the table or the file lacks the symbol or
+    the section.
     """
     cdef const Sym* mercury_symbol
     cdef const SectionRow* index_table

@@ -20,7 +20,7 @@ from tables.rows cimport (
 
 
 def find_winning_symbol(MergedTables merged not None, FileNumber reference, FileNumber candidate):
-    """Return the candidate's SymbolRow of a function that won only there, or -1."""
+    """Return the first function that won in `candidate` but not in `reference`, or -1."""
     cdef ObjectTables objects = merged.objects
     cdef const FileRow* files = objects.files.rows
     cdef const SymbolRow* symbols = objects.symbols.rows
@@ -40,7 +40,8 @@ def find_winning_symbol(MergedTables merged not None, FileNumber reference, File
     return -1
 
 
-# `pairs` has the FileNumbers of a candidate file and of its reference, alternately.
+# `pairs` has the FileNumbers of a candidate file, whose Mercury debug sections are omitted, and of
+# its reference, the earlier file whose sections replace them, alternately.
 def pair_sections(ObjectTables objects not None, bytes pairs not None):
     """Return, by input section, the SectionRow that replaces it, or -1."""
     cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
@@ -66,9 +67,10 @@ def pair_sections(ObjectTables objects not None, bytes pairs not None):
 
 cdef bint pair_files(const uint8_t* arena, const SectionRow* sections, const FileRow* candidate,
                      const FileRow* reference, SectionNumber* stand_ins) noexcept nogil:
-    """Set the stand-ins of a candidate's sections, which are sections of the reference.
+    """Set the section of `reference` that replaces each Mercury debug section of `candidate`.
 
-    False if the sections of the two files do not correspond.
+    It is entered in `stand_ins`, by input section. False if these sections of the two files do not
+    correspond in order, size and name.
     """
     cdef SectionRef i, j = reference.first_section
     cdef SectionRef end = reference.first_section + reference.section_count

@@ -133,7 +133,7 @@ cdef inline void fetch_attributes(const ComponentSearch* search,
 
 
 cdef void start_search(ComponentSearch* search) noexcept nogil:
-    """Start with the values of each function alone, before it inherits from others."""
+    """Set registers, stack and barriers of each function alone, before it inherits from others."""
     cdef const EntityRow* entity
     cdef const SectionRow* info
     cdef SectionNumber section
@@ -164,7 +164,7 @@ cdef void fill_rows(ComponentSearch* search) noexcept nogil:
     """
     cdef const EntityRow* entities = search.merged.entities
     cdef FunctionRow* row
-    cdef int64_t lone_kernel = find_lone_kernel(search)
+    cdef int64_t lone_kernel = find_lone_kernel(search)     # the only live root, or -1
     cdef size_t i
     for i in range(search.merged.entity_count):
         row = &search.rows[i]
@@ -207,12 +207,13 @@ cdef int64_t find_lone_kernel(const ComponentSearch* search) noexcept nogil:
 
 cdef uint32_t find_kept_parts(const ComponentSearch* search, EntityCounter kernel,
                               int64_t lone_kernel) noexcept nogil:
-    """Return the KeepsFlag bits of a kernel: its own values that no callee raises.
+    """Return the KeepsFlag bits of a kernel: which of its own values no callee raises.
 
-    `lone_kernel` is the only root that is alive. It keeps its registers if any live function sets
-    their number, and all other kernels keep everything. Without a lone kernel (-1), a kernel keeps
-    its registers if it or a function it reaches sets their number. An idle kernel, which is neither
-    selected nor launched by device code, always keeps everything.
+    `lone_kernel` is the only live root: a kernel, with a selection a selected one. It keeps its
+    registers if any live function sets their number (REG_RECONFIG); all other kernels keep
+    everything. Without a lone kernel (-1), a kernel keeps its registers if it or a function it
+    reaches sets their number. An idle kernel, which is neither selected nor launched by device
+    code, always keeps everything.
     """
     cdef const EntityRow* entities = search.merged.entities
     cdef size_t i
@@ -381,7 +382,7 @@ cdef void find_info(ComponentSearch* search) noexcept nogil:
 
 
 def find_recursive(MergedTables merged not None):
-    """Return the kernels without a bound on their stack, and whether any exceeds its registers."""
+    """Return kernels of unbounded stack, and whether any reaches more registers than its limit."""
     cdef ObjectsView objects
     cdef const SectionRow* info
     cdef const EntityRow* entities = merged.entities.rows
@@ -403,7 +404,7 @@ def find_recursive(MergedTables merged not None):
 
 
 def find_unpatched(MergedTables merged not None):
-    """Return the entity of the first function without TOOLS_PATCH_FUNC; -1 if all have it."""
+    """Return the entity of the first function without the attribute TOOLS_PATCH_FUNC, or -1."""
     cdef ObjectsView objects
     cdef const SectionRow* info
     cdef const EntityRow* entities = merged.entities.rows

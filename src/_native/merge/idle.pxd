@@ -31,7 +31,8 @@ from tables.sharedrows cimport KernelNumber, VariableRef, VariableRow, sort_list
 # The number of an IdleUse, from 0; -1 for none.
 ctypedef int32_t IdleUseNumber
 
-# One reference from the code of an idle kernel to a common variable.
+# One reference from the code of an idle kernel, which is neither selected nor launched by device
+# code, to a common variable: a shared one that does not belong to one kernel.
 ctypedef struct IdleUse:
     EntityNumber variable       # entity
     EntityNumber kernel         # entity
@@ -39,7 +40,7 @@ ctypedef struct IdleUse:
     IdleUseNumber of_variable   # IdleUse: the next one of this variable, by kernel, or -1
 
 
-# All references from idle kernels to common variables, chained by kernel and by variable.
+# All references from idle kernels to common shared variables, chained by kernel and by variable.
 ctypedef struct IdleUses:
     Vec rows                    # IdleUse
     Vec variables               # VariableRow: common ones and arrays, in creation order
@@ -49,7 +50,7 @@ ctypedef struct IdleUses:
 
 
 cdef inline void create_idle_sections(Merge* merge) noexcept nogil:
-    """Create the sections of idle kernels that the layout of shared memory needs."""
+    """Create `.nv.shared.K` of idle kernels (not selected, nor launched) that use shared memory."""
     cdef size_t entity_count = merge.merged.entity_count, i
     cdef IdleUses uses
     cdef Scratch scratch
@@ -76,7 +77,7 @@ cdef inline void create_idle_sections(Merge* merge) noexcept nogil:
 
 
 cdef inline bint is_idle_code(const Merge* merge, EntityCounter entity) noexcept nogil:
-    """Return whether an entity is an idle kernel whose code the output has."""
+    """Return whether an entity is an idle kernel (not selected, nor launched) of the output."""
     cdef const EntityRow* entity_row = &merge.merged.entities[entity]
     return (entity_row.flags & EF_LIVE != 0 and entity_row.flags & EF_KERNEL != 0
             and is_idle(entity_row))

@@ -45,11 +45,11 @@ cdef inline bint is_initialized_data(uint16_t kind) noexcept nogil:
 
 cdef inline bint is_lost_definition(Merge* merge, SymbolCounter symbol,
                                     bint in_data) noexcept nogil:
-    """Return whether relocations in the bytes of a definition may be removed.
+    """Return whether relocations in the bytes of a definition, `symbol`, may be removed.
 
-    For initialized data (`in_data`) this is a definition that lost against a weak one. That is so
-    for RESOLUTION_LOST with a weak winner. It is so for RESOLUTION_LOST_EARLY: another definition
-    later replaced the one that it lost against, and only weak ones are replaced.
+    In constants they may if it lost or was replaced, in initialized data (`in_data`) only if it
+    lost against a weak one. That is so for RESOLUTION_LOST with a weak winner, and always for
+    RESOLUTION_LOST_EARLY: the one that it lost against was replaced later, as only weak ones are.
     """
     cdef uint8_t resolution = merge.merged.symbol_resolution[symbol]
     if in_data:

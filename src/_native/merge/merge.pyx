@@ -91,6 +91,7 @@ def merge(MergedTables merged not None):
     merged.view(&merge.merged)
     merge.has_finalizer = merge.objects.traits & TRAIT_MERCURY != 0
     columns = make_columns(&merge)
+    # By prototype (the signature of functions called through a pointer): its offset in .strtab.
     cdef bytes prototype_offsets = PyBytes_FromStringAndSize(NULL, 4 * merged.prototypes.count)
     cdef uint32_t* offset_of = <uint32_t*>PyBytes_AS_STRING(prototype_offsets)
     cdef Scratch scratch
@@ -102,7 +103,7 @@ def merge(MergedTables merged not None):
             with nogil:
                 read_inputs(&merge)
                 if not merge.failed:
-                    # From here on, no section or symbol of the first program appears.
+                    # All sections and symbols exist now, except those of `make_final_file`.
                     name_symbols(&merge)
                     name_sections(&merge)
                     resolve_prototype_offsets(&merge, offset_of)
@@ -142,11 +143,13 @@ cdef int check_inputs(MergedTables merged) except -1:
 
 
 cdef tuple make_columns(Merge* merge):
-    """Make the columns `out_of`, `base`, `referenced` and `array_align` of the result."""
+    """Return the columns `out_of`, `base`, `referenced` and `array_align`, not yet filled."""
+    # By input section: its OutRow, and the offset of its bytes there. By entity: whether code
+    # refers to it, and the alignment of its extern arrays.
     cdef Numbers out_of = Numbers(new_rows(4 * merge.objects.section_count))
     cdef Values base = Values(new_rows(8 * merge.objects.section_count))
     cdef Marks referenced = Marks(new_rows(merge.merged.entity_count))
-    cdef Values array_align = Values(new_rows(8 * merge.merged.entity_count))
+    cdef Values array_align = Values(new_rows(8 * merge.merged.entity_count))   # by entity
     merge.columns.out_of = <OutNumber*>out_of.rows
     merge.columns.base = <uint64_t*>base.rows
     merge.columns.referenced = <uint8_t*>referenced.rows
@@ -202,9 +205,9 @@ cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) no
 
 
 cdef void prepare_file(void* context, FileCounter number) noexcept nogil:
-    """Mark the sections of one file, and find the fates of its symbols; a task of `run_each`.
+    """Mark the sections of one file, and find the Fate of its symbols; a task of `run_each`.
 
-    No section or symbol that is created later changes these.
+    The Fate of a symbol decides its relocations. Nothing that is created later changes these facts.
     """
     cdef Merge* merge = <Merge*>context
     cdef const FileRow* file = &merge.objects.files[number]
@@ -215,7 +218,8 @@ cdef void prepare_file(void* context, FileCounter number) noexcept nogil:
 
 
 cdef void read_inputs(Merge* merge) noexcept nogil:
-    """Go through the events of docs/order.md, from before the first input to after the last."""
+    """Create sections and symbols in nvlink's order: before the inputs, for each one, at the end.
+    """
     cdef size_t number
     cdef const FileRow* file
     find_own_pools(merge)
@@ -242,7 +246,7 @@ cdef void read_inputs(Merge* merge) noexcept nogil:
 
 
 cdef void find_own_pools(Merge* merge) noexcept nogil:
-    """Set `pool_end`, and `own_pool` of input sections whose function gets a pool of its own."""
+    """Set the bytes of pools to which others are appended; mark sections that begin a new pool."""
     cdef size_t i
     cdef const PoolRow* pool
     for i in range(merge.merged.pool_count):

@@ -23,7 +23,7 @@ from tables.rows cimport (
 )
 
 
-# Names that more than one function gives.
+# Names, or beginnings of names, that several functions give to sections and symbols.
 cdef extern from *:
     """
     #define SHNDX ".symtab_shndx"
@@ -168,7 +168,7 @@ cdef inline OutSymbolNumber new_local(Merge* merge, EntityNumber entity, const u
                                       uint32_t size) noexcept nogil:
     """Create the local symbol of an entity (-1: of an instance), with this name of `size` bytes.
 
-    Returns -1 without memory.
+    An instance stands for the extern arrays of a kernel. Returns -1 without memory.
     """
     cdef OutSymbolNumber row = new_symbol(merge, entity, -1, PART_LOCAL)
     append_list_entry(merge, &merge.work.local_list, text, size, -1, row)
@@ -303,7 +303,7 @@ cdef inline OutNumber find_or_create_file_section(Merge* merge, const char* name
 
 
 cdef inline void create_debug_shared(Merge* merge, SectionNumber source) noexcept nogil:
-    """Create .nv_debug.shared, unless it exists; `source` is an input section of it, or -1."""
+    """Create .nv_debug.shared, unless it exists; `source` is an input's section for it, or -1."""
     ensure_file_section(merge, K_DEBUG_SHARED, source)
 
 
@@ -364,7 +364,7 @@ cdef inline OutNumber find_or_create_optimizer_relocations(Merge* merge,
 
 cdef inline OutNumber find_or_create_optimizer_twin(Merge* merge, OutNumber plain,
                                                     SectionNumber source) noexcept nogil:
-    """Return the mercury twin of a pool, created if it is new; -1 without memory."""
+    """Return the mercury twin of a pool, created for section `source` if new; -1 without memory."""
     cdef OutNumber out = out_row(merge, plain).merc
     if out < 0:
         out = create_twin(merge, plain)

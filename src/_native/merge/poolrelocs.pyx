@@ -69,7 +69,7 @@ ctypedef struct Adoption:
 
 
 def adopt_relocations(MergedTables merged not None):
-    """Add the Mercury relocations of placed pools to `outs` and `emitted`, from sm_100 on."""
+    """Give kernels the Mercury relocations of pools appended to theirs: fills `outs`, `emitted`."""
     merged.fill()
     cdef Outs outs = <Outs>Table.writable(<PyObject*>merged.outs)
     cdef Adoption adoption
@@ -194,7 +194,7 @@ cdef bint adopt_entries(Adoption* adoption, const PoolRow* pool) noexcept nogil:
     cdef const SectionRow* sections = adoption.objects.sections
     cdef SymbolRef first = adoption.objects.files[sections[pool.section].file].first_symbol
     cdef SectionNumber code = sections[pool.section].target
-    cdef SectionNumber input_relocations = (
+    cdef SectionNumber input_relocations = (        # 1 + the input section with the entries, or 0
         adoption.input_relocations_of[function_symbol(&sections[code])])
     cdef EmittedNumber own_tail = -1
     cdef bint is_own = pool.kernel == <EntityNumber>pool.function

@@ -125,7 +125,7 @@ cdef bint has_pool(const ObjectsView* objects) noexcept:
 
 
 def place_pools(MergedTables merged not None):
-    """Place every pool, the last section's first: fills `pools`."""
+    """Place the pools that are appended to pools of kernels or functions: fills `pools`."""
     merged.fill()
     cdef CallRows calls = calls_of(merged)
     cdef bint has_lost = False
@@ -181,9 +181,9 @@ cdef void find_sections_with_constants(PoolPlacement* pools) noexcept:
 
 
 cdef bint place_all(PoolPlacement* pools) noexcept nogil:
-    """Place the pieces of each function's own pool, then those of device functions in kernels'.
+    """Place the pieces of functions' own pools, then those that are appended to kernels' pools.
 
-    False without memory.
+    A piece is the pool section of one input copy of a function. False without memory.
     """
     cdef size_t i
     cdef SectionNumber section
@@ -224,10 +224,10 @@ cdef inline bint is_for_kernels(const PoolPlacement* pools, EntityRef function) 
 
 
 cdef bint find_pieces(PoolPlacement* pools, bint* has_lost) noexcept nogil:
-    """Chain the pieces of each function, that of the linked copy first.
+    """Chain the pool sections of each function's copies, that of the linked copy first.
 
-    Returns whether the linked copy of any device function has a piece. Sets `has_lost` if a copy
-    that lost against an earlier one has a piece.
+    Returns whether the linked copy of any device function has one. Sets `has_lost` if a copy that
+    lost against an earlier one has one.
     """
     cdef size_t i
     cdef EntityNumber function
@@ -258,7 +258,8 @@ cdef inline PoolRow* new_row(PoolPlacement* pools, SectionNumber section, Entity
                              EntityRef function) noexcept nogil:
     """Add a row for a piece in the pool of a kernel; NULL without memory.
 
-    All its other fields are 0.
+    The piece is the input section `section`, with the pool of a copy of `function`. Other fields
+    are 0.
     """
     cdef PoolRow* row = <PoolRow*>vec_push(&pools.rows)
     if row != NULL:
@@ -270,10 +271,10 @@ cdef inline PoolRow* new_row(PoolPlacement* pools, SectionNumber section, Entity
 
 
 cdef bint place_own(PoolPlacement* pools, EntityRef function) noexcept nogil:
-    """Place the pieces of lost copies after the piece of the linked copy; False without memory.
+    """Place the pool sections of a function's lost copies after that of its linked copy.
 
-    If the linked copy has no piece, those of the lost copies make a pool, also for a device
-    function.
+    If the linked copy has none, those of the lost copies make a pool, also for a device function.
+    False without memory.
     """
     cdef bint is_only_lost = pools.first_lost[function] >= 0
     cdef SectionNumber section = (pools.first_lost[function] if is_only_lost
@@ -303,13 +304,16 @@ cdef bint place_own(PoolPlacement* pools, EntityRef function) noexcept nogil:
 
 
 cdef int compare_pool_rows(const void* a, const void* b) noexcept nogil:
-    """Order rows by kernel, the one created last first."""
+    """Order PoolRows by kernel, the one with the highest number first, for qsort."""
     cdef EntityNumber kernel = (<const PoolRow*>a).kernel, other = (<const PoolRow*>b).kernel
     return (kernel < other) - (kernel > other)
 
 
 cdef bint place_shared(PoolPlacement* pools, EntityRef function) noexcept nogil:
-    """Place a device function's pieces, at one offset in all its kernels; False without memory."""
+    """Place a device function's pools at one offset in all kernels that reach it.
+
+    False without memory.
+    """
     cdef size_t depth = 1, first_row = pools.rows.count, row_count, i
     cdef NodeRef node, caller
     cdef uint32_t j, align = 1
@@ -341,7 +345,7 @@ cdef bint place_shared(PoolPlacement* pools, EntityRef function) noexcept nogil:
                 depth += 1
     row_count = pools.rows.count - first_row
     qsort(<PoolRow*>pools.rows.data + first_row, row_count, sizeof(PoolRow), compare_pool_rows)
-    # All pieces stand one after the other in the pool of each kernel.
+    # The pools of all copies stand one after the other in the pool of each kernel.
     piece = pools.first_piece[function]
     while piece:
         align = max(align, pools.objects.sections[piece].align)

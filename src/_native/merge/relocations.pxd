@@ -60,7 +60,7 @@ from tables.rows cimport (
 
 
 cdef inline void decide_relocations(Merge* merge, const FileRow* file) noexcept nogil:
-    """Decide all entries of a file, those of a mercury twin after those of the plain section."""
+    """Decide all relocation entries of a file, a mercury section's after its plain section's."""
     cdef SectionRef i, end = file.first_section + file.section_count
     cdef SectionNumber twin
     merge.first_mercury = file.first_section
@@ -190,7 +190,7 @@ cdef inline void reserve_dead_relocations(Merge* merge, const SectionRow* sectio
                                           EntityNumber function) noexcept nogil:
     """Reserve the numbers of relocation sections that dead code has.
 
-    The rules are those of live code: an addend of 0 after the first entry also creates .rel.
+    The rules are those of live code: an addend of 0 after the first RELA entry also asks for .rel.
     """
     cdef uint64_t i
     if section.size == 0:
@@ -248,14 +248,14 @@ cdef inline void mark_referenced_entities(Merge* merge, const FileRow* file) noe
             entry = <const Rel*>(merge.objects.arena + section.offset + number * entsize)
             entity = merge.merged.symbol_entity[file.first_symbol + entry.r_sym]
             if entity >= 0:
-                # Other threads go through other files at the same time.
+                # The write is atomic: other threads go through other files at the same time.
                 set_mark(&merge.columns.referenced[entity])
                 if user != NO_KERNEL:
                     add_user(&merge.work.users[entity], user)
 
 
 cdef inline void prepare_relocations(Merge* merge, const FileRow* file) noexcept nogil:
-    """Mark the relocation sections of a file, and find the fates of its symbols."""
+    """Mark a file's relocation sections, and find what its symbols alone decide: their Fates."""
     cdef uint32_t i
     cdef uint16_t kind
     for i in range(file.first_section, file.first_section + file.section_count):
@@ -271,6 +271,7 @@ cdef inline void prepare_relocations(Merge* merge, const FileRow* file) noexcept
 cdef inline bint is_counted_for_two_forms(Merge* merge, const RelocList* relocs) noexcept nogil:
     """Return whether the entries of this section count for the rule of two forms.
 
+    That rule creates .rel, too, for a RELA entry with addend 0 that is not the first.
     For a capsule, the mercury form of code, that is False, but `list_entry` counts its entries all
     the same: those of code count in both forms, each by itself. From sm_100 on, other entries count
     only in the mercury form if the input has it. The two forms can differ: the mercury
@@ -313,8 +314,8 @@ cdef inline void decide_entries(Merge* merge, RelocList* relocs) noexcept nogil:
         out_row(merge, relocs.counter).rela_count = relocs.rela_count
     if (relocs.is_of_replaced_code or is_plain(relocs.target.kind, IS_VARIABLES)
             or is_a(relocs.target.kind, IS_DEBUG)):
-        # Entries of data and debug data are counted from 0 in each file, those of code only after
-        # code that is replaced.
+        # The rule of two forms counts entries of data and debug data from 0 in each file. It begins
+        # again for code only after a copy that is replaced.
         out_row(merge, relocs.out).rela_count = 0
     if relocs.is_of_replaced_code and relocs.is_mercury and relocs.listed_in >= 0:
         out_row(merge, relocs.listed_in).rela_count = 0     # entries of mercury code count there
@@ -387,7 +388,7 @@ cdef inline bint decide_entry(Merge* merge, RelocList* relocs, const Rela* input
 
 cdef inline Action decide_open_entry(Merge* merge, RelocList* relocs, RelocEntry* entry,
                                      uint64_t number) noexcept nogil:
-    """Decide an entry whose symbol's Fate is open, and complete its fields.
+    """Decide an entry for which the symbol alone decides nothing, and complete its fields.
 
     Returns what is still to be done: EMIT, RESOLVE, DROP_LATE, or DROP for nothing.
     """
@@ -458,14 +459,14 @@ cdef inline bint is_of_lost_bytes(Merge* merge, const RelocList* relocs, const R
                                   SymbolNumber symbol) noexcept nogil:
     """Return whether an entry is removed since its field lies in lost bytes, or was cut off a pool.
 
-    Lost bytes are those of a variable that lost (merge/lostbytes.pxd).
+    Lost bytes are those of a variable that lost against another file's (merge/lostbytes.pxd).
     """
     cdef const OutRow* out = out_row(merge, relocs.out)
     if (merge.work.lost_ranges.count
             and is_removed_with_lost_bytes(merge, &merge.work.lost_ranges, relocs.target.kind,
                                            input.r_offset, symbol)):
         return True
-    # `pools.cut_pools` ends a pool at its last constant.
+    # `pools.cut_pools` ends a pool at its last constant; pools appended to it make it longer.
     return (is_merc(relocs.target.kind, IS_LITERALS)
             and input.r_offset >= max(out.size, merge.work.pool_end[out.entity]))
 
@@ -496,7 +497,7 @@ cdef inline bint list_entry(Merge* merge, RelocList* relocs, int64_t addend,
 
 cdef inline bint is_into_unlinked_copy(Merge* merge, const RelocList* relocs, SymbolNumber symbol,
                                        int64_t addend) noexcept nogil:
-    """Return whether an entry of plain debug data points into a copy of code that is not linked."""
+    """Return whether a plain debug entry points past the start of an unlinked function copy."""
     cdef EntityNumber entity = merge.merged.symbol_entity[symbol]
     return (merge.has_finalizer and is_plain(relocs.target.kind, IS_DEBUG) and addend > 0
             and entity >= 0 and merge.merged.entities[entity].kind == E_FUNC

@@ -115,7 +115,8 @@ cdef bint record_all(Record* record) noexcept nogil:
 cdef bint has_record(Record* record, const FixupRow* fixup) noexcept nogil:
     """Return whether a resolved relocation gets an entry in the record.
 
-    The output must have its symbol. From sm_100 on, it must refer to shared memory, from code.
+    The output must have its symbol, not that of a unified table (__UFT, __UDT) or
+    `.nv.ptx.const0.size`. From sm_100 on, the symbol must be a shared variable, the field in code.
     """
     cdef const EntityRow* entity = NULL
     if fixup.entity >= 0:
@@ -162,8 +163,8 @@ cdef OutNumber find_or_create_list(Record* record, const FixupRow* fixup) noexce
 
     A list of mercury relocations is created if it is new.
     """
-    # The relocation section that would have the entry, had it not been resolved. `plain` lists what
-    # was resolved in the section that it patches, or in the plain form of that section.
+    # `relocations` is the section that would have the entry, had it not been resolved. `plain`
+    # lists what was resolved in the section that it patches, or in the plain form of that section.
     cdef const OutRow* relocations = out_at(record, fixup.listed_in)
     cdef OutNumber plain = record.record_of[out_at(record, relocations.twin).target
                                             if relocations.twin >= 0 else relocations.target]

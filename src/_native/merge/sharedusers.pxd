@@ -52,7 +52,7 @@ cdef inline void allocate_users(Merge* merge, Scratch* scratch) noexcept nogil:
 cdef inline bint has_common_variable(const Merge* merge) noexcept nogil:
     """Return whether a variable has its place in .nv_debug.shared, so extern arrays keep symbols.
 
-    All users must be known.
+    The users of all variables must be known.
     """
     cdef size_t i
     if (merge.work.users == NULL or not merge.objects.traits & TRAIT_FILLS_SHARED

@@ -94,7 +94,7 @@ ctypedef struct MergeWork:
     # Definitions that lost, in the input section whose relocations are decided.
     Vec lost_ranges                 # LostRange: their bytes (merge/lostbytes.pxd)
     Vec array_kernels               # EntityNumber: kernels with `array_align`, by first relocation
-    Vec capsules                    # SectionNumber: sections that are capsules
+    Vec capsules                    # SectionNumber: capsules, the mercury form of functions' code
     # Results of `survey_sections`, for the second program (from sm_100 on).
     Vec renamed                     # uint8_t, by OutRow: whether it gets another name
     Vec code_sections               # OutNumber: sections with code
@@ -196,7 +196,7 @@ cdef inline OutNumber find_plain_section(Merge* merge, const SectionRow* mercury
 
 
 cdef inline EntityNumber function_if_current(Merge* merge, SectionNumber section) noexcept nogil:
-    """Return the function of a section if its copy was current when its file was read, or -1.
+    """Return the function of a section if its copy had won when its file was read, or -1.
 
     Only such a copy creates sections; it may be replaced by a copy of a later file.
     """

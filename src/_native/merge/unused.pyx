@@ -38,7 +38,7 @@ ctypedef struct Uses:
     bint has_new                # a section has become used in this round
 
 
-# `limit` is the room in the bank in bytes; for `names` see `cut_constants`.
+# `limit` is the room in the bank in bytes. Constants whose name contains one of `names` are kept.
 def drop_constants(MergedTables merged not None, list names, uint64_t limit):
     """Return the input sections; unused constants have no bytes if only the others fit `limit`."""
     cdef Uses uses
@@ -119,7 +119,7 @@ cdef bint has_listed_name(const Uses* uses, EntityNumber entity, list names) exc
 
 
 cdef uint64_t measure_bank(const Uses* uses) noexcept nogil:
-    """Count the bytes of all sections of the bank or, once `is_used` is known, of the used ones."""
+    """Count the bytes of all sections of bank 3 or, once `is_used` is known, of the used ones."""
     cdef uint64_t size = 0, align
     cdef size_t i
     for i in range(uses.objects.section_count):

@@ -38,7 +38,7 @@ cdef str text_of(int fault, uint64_t value):
 
 
 cdef class Section:
-    """A section header, its offset in the file (`header`), and the bytes there (`stored`)."""
+    """A section header, its own offset (`header`), and the bytes that the file has (`stored`)."""
     cdef readonly bytes name
     cdef readonly uint32_t type
     cdef readonly uint32_t link
@@ -142,7 +142,7 @@ cdef tuple find_contents(const uint8_t* data, uint64_t size, const char* wanted_
 
 
 def file_sections(ObjectTables objects not None, FileCounter number):
-    """Return the sections of file `number` of a link; `offset` is in the arena, `header` is 0."""
+    """Return the sections of an input of a link; `offset` is in the buffer of all inputs' bytes."""
     cdef ObjectsView view
     objects.view(&view)
     cdef const FileRow* file = &view.files[number]
@@ -168,7 +168,7 @@ def file_sections(ObjectTables objects not None, FileCounter number):
 
 
 def file_image(ObjectTables objects not None, FileCounter number):
-    """Return file `number` of a link as an ELF file, with the present contents of its sections."""
+    """Return an input of a link as an ELF file, with contents that the link replaced so far."""
     cdef ObjectsView view
     objects.view(&view)
     cdef const FileRow* file = &view.files[number]

@@ -34,8 +34,9 @@ from tables.rows cimport (
 from tables.views cimport ObjectsView
 
 
+# `extents` has offset and size of each file in `arena` (u64). `times` gets a TimeRow for each file.
 def parse(bytes arena, bytes extents, bytearray times=None):
-    """Return the checked tables of all files of the arena: (files, sections, symbols, faults)."""
+    """Return checked tables of all files in buffer `arena`: (files, sections, symbols, faults)."""
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)   # offset, size
     cdef Py_ssize_t file_count = count_files(arena, extents), i
     cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(arena)
@@ -43,7 +44,7 @@ def parse(bytes arena, bytes extents, bytearray times=None):
     cdef Share[MOST_THREADS] shares
     cdef uint64_t[MOST_THREADS] spent
     cdef Share* last
-    cdef size_t helpers = claim(size, file_count, MOST_THREADS - 1)
+    cdef size_t helpers = claim(size, file_count, MOST_THREADS - 1)     # threads besides this one
     cdef size_t share_count = helpers + 1, number
     cdef Scratch scratch
     memset(&tables, 0, sizeof(Reader))
@@ -124,7 +125,7 @@ cdef int32_t find_symtab(const Reader* reader, const FileRow* file) noexcept nog
 
 
 def find_changes(Files files not None):
-    """Return the numbers of files whose properties differ from the previous file's, ascending."""
+    """Return the numbers of files of another toolkit, target or flags than the previous file's."""
     cdef const FileRow* rows = files.rows
     cdef size_t i
     cdef list numbers = []
@@ -199,7 +200,7 @@ def find_kernels(ObjectTables objects not None, *, bint every):
 
 
 cdef void find_kernel(void* context, FileCounter number) noexcept nogil:
-    """Mark a file if it has code that is rewritten; a task of `run_each`."""
+    """Mark a file if it has code that is rewritten where it exits; a task of `run_each`."""
     cdef FileSearch* search = <FileSearch*>context
     cdef const FileRow* file = &search.objects.files[number]
     cdef const SectionRow* section
@@ -239,7 +240,7 @@ cdef bint has_operation(const uint8_t* code, uint64_t size, uint8_t operation) n
 
 
 def find_ties(ObjectTables objects not None):
-    """Return the numbers of the files whose Mercury sections agree with those of another file."""
+    """Return the files whose Mercury sections agree with another file's: kinds, sizes, names."""
     cdef size_t file_count = objects.files.count, i, count = 0
     cdef FileSearch search = start_search(objects)
     cdef Tie* ties
@@ -265,7 +266,7 @@ def find_ties(ObjectTables objects not None):
 
 
 cdef void find_key(void* context, size_t number) noexcept nogil:
-    """Set the key of row `number` of the ties: files with equal keys tie. A task of `run_each`."""
+    """Set the key of tie `number`, equal for files that agree; a task of `run_each`."""
     cdef FileSearch* search = <FileSearch*>context
     cdef Tie* tie = &search.ties[number]
     tie.key = tie_key(search.objects.arena, search.objects.sections,

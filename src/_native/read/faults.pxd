@@ -16,7 +16,8 @@ cdef enum:
     # Names may share their bytes, but honest files use each byte about once. This limit on the
     # bytes of names keeps the work of reading them proportional to the size of the file.
     NAMES_PER_BYTE = 16
-    # A limit on the bytes of all sections: a section and its mercury form (twin) may share bytes.
+    # The most bytes of all sections, for each byte of the file. It is above 1 since a section and
+    # its mercury form may share bytes.
     CONTENTS_PER_BYTE = 4
 
 cdef inline uint64_t max_nobits() noexcept nogil:

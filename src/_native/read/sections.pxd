@@ -136,7 +136,7 @@ cdef inline int32_t assign_kind(Reader* reader, SectionRow* section,
     if free_kind < 0:
         return F_SECTION_NAME if has_type else F_SECTION_TYPE
     for i in range(RULE_COUNT if free_kind == K_OTHER else 0):
-        # Data whose name is that of another kind: whatever wrote it used the wrong type.
+        # Data whose name is that of another kind is refused: what wrote it used the wrong type.
         if has_name_of_rule(reader.arena + section.name, section.name_size, &RULE[i], 0):
             return F_SECTION_NAME
     section.kind = <uint16_t>free_kind

@@ -90,6 +90,7 @@ static PyObject* arrow_hold_owner(PyObject* owner) {
     return owner;
 }
 
+/* Free what a schema consists of: its callback `release`. */
 static void arrow_release_schema(struct ArrowSchema* schema) {
     int64_t i;
     for (i = 0; i < schema->n_children; i++) {
@@ -159,6 +160,7 @@ static int arrow_get_schema(struct ArrowArrayStream* stream, struct ArrowSchema*
     return 0;
 }
 
+/* Free what an array consists of, and drop its owner: its callback `release`. */
 static void arrow_release_array(struct ArrowArray* array) {
     int64_t i;
     for (i = 0; i < array->n_children; i++) {
@@ -241,11 +243,13 @@ static int arrow_get_next(struct ArrowArrayStream* stream, struct ArrowArray* ar
     return 0;
 }
 
+/* Return why `get_schema` or `get_next` failed, a callback of the stream. */
 static const char* arrow_get_last_error(struct ArrowArrayStream* stream) {
     (void)stream;
     return "out of memory";
 }
 
+/* Free the table of a stream, and drop its owner: the callback `release`. */
 static void arrow_release_stream(struct ArrowArrayStream* stream) {
     ArrowTable* table = stream->private_data;
     stream->release = NULL;

@@ -10,19 +10,19 @@ from base.memory cimport check_memory
 
 cdef extern from "reports/arrow.h":
     ctypedef struct ArrowColumn:
-        const char* format
+        const char* format          # Arrow's letter for the type of `values`
         const char* name
-        const void* values
-        const void* valid
-        int64_t nulls
-        int64_t texts
-        const void* offsets
-        const void* bytes
+        const void* values          # numbers, or indices of texts
+        const void* valid           # a bit for each row, 0 for null; NULL without nulls
+        int64_t nulls               # number of nulls
+        int64_t texts               # number of texts in the dictionary, or -1
+        const void* offsets         # int32: where each text starts in `bytes`; the end of the last
+        const void* bytes           # UTF-8
 
     ctypedef struct ArrowTable:
-        PyObject* owner
+        PyObject* owner             # keeps the buffers of the columns
         int64_t rows
-        int64_t count
+        int64_t count               # number of columns
         ArrowColumn* columns
 
     struct ArrowArrayStream:
@@ -35,7 +35,7 @@ WIDTHS = {b"L": 8, b"l": 8, b"g": 8}
 
 
 def export_stream(int64_t rows, tuple columns not None):
-    """Return a capsule named `arrow_array_stream` with one batch of `rows` rows."""
+    """Return a PyCapsule `arrow_array_stream` with one batch: `rows` rows of `columns`."""
     cdef int64_t count = len(columns), i
     cdef ArrowTable* table
     cdef ArrowArrayStream* stream = NULL
@@ -116,7 +116,7 @@ cdef void fill_column(ArrowColumn* column, tuple parts) noexcept:
 
 
 cdef void release_capsule(object capsule) noexcept:
-    """Free the stream of a capsule that ends, and release it if no consumer has taken it."""
+    """Free the stream of a PyCapsule that ends; release it first, unless a consumer took it."""
     cdef ArrowArrayStream* stream = NULL
     stream = <ArrowArrayStream*>PyCapsule_GetPointer(capsule, "arrow_array_stream")
     if stream.release != NULL:

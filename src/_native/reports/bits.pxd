@@ -37,7 +37,7 @@ cdef inline uint64_t read_bits(Cursor* cursor, uint32_t width) noexcept nogil:
 
 
 cdef inline uint64_t read_vbr(Cursor* cursor, uint32_t width) noexcept nogil:
-    """Read a VBR number of groups of `width` bits; 0 after a fault."""
+    """Read a VBR number: groups of `width` bits, the last with top bit 0; 0 after a fault."""
     cdef uint64_t more = <uint64_t>1 << (width - 1), value = 0, piece
     cdef uint32_t shift = 0
     while cursor.fault == NULL:
@@ -82,7 +82,7 @@ cdef inline void write_bits(Bits* bits, uint64_t value, uint32_t width) noexcept
 
 
 cdef inline void write_vbr(Bits* bits, uint64_t value, uint32_t width) noexcept nogil:
-    """Write a VBR number of groups of `width` bits."""
+    """Write a VBR number: groups of `width` bits, the last with top bit 0."""
     cdef uint64_t more = (<uint64_t>1) << (width - 1)
     while value >= more:
         write_bits(bits, (value & (more - 1)) | more, width)

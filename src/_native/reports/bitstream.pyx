@@ -31,17 +31,17 @@ cdef enum:
     MOST_ABBREVIATIONS = 64     # abbreviations of all blocks together
     MOST_BLOCK = 0x7fffffff     # largest number of a block
 
-# The characters for the 64 values of a CHAR6.
+# The characters for the 64 values of a CHAR6, an operand of 6 bits in an LLVM bitstream.
 cdef const char* CHARACTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._"
 
-# A block that is not inside another one.
+# A block of an LLVM bitstream that is not inside another one.
 ctypedef packed struct BlockRow:
     uint32_t number             # what kind of block it is
     uint32_t width              # bits of its abbreviation ids
     uint64_t start              # byte in the file where its contents start
     uint64_t end                # byte after its contents
 
-# An abbreviation that is defined for a block.
+# An abbreviation of an LLVM bitstream: how records of a block encode their operands.
 ctypedef packed struct Abbreviation:
     uint32_t block                      # number of the block
     uint32_t count                      # number of operands, with the record's code
@@ -75,7 +75,7 @@ cdef Abbreviation* add_abbreviation(Cursor* cursor, Vec* abbreviations) except N
 
 
 def find_blocks(bytes data, uint64_t start):
-    """Find the blocks from byte `start` to the end of the file; trailing zeros are ignored."""
+    """Return a BlockRow for each block from byte `start` on; zeros at the end are ignored."""
     cdef Cursor cursor
     cdef Vec rows
     cdef Scratch scratch
@@ -114,7 +114,7 @@ def find_blocks(bytes data, uint64_t start):
 
 cdef void read_definition(Cursor* cursor, Abbreviation* abbreviation,
                           uint32_t block) noexcept nogil:
-    """Read the definition of an abbreviation after its id."""
+    """Read what follows the id of a definition: how an abbreviation for `block` encodes records."""
     cdef uint64_t count = read_vbr(cursor, 5), i
     cdef uint32_t encoding
     cdef uint64_t value

@@ -108,7 +108,7 @@ ctypedef struct Counts:
 
 
 cdef inline KindCount* kind_counter(const Counts* counts, uint32_t kind) noexcept nogil:
-    """Return the row of a kind; unknown kinds share a row."""
+    """Return the counts of sections of a kind; unknown kinds count as K_OTHER."""
     return &counts.kinds[kind if kind < KIND_COUNT else K_OTHER]
 
 
@@ -208,7 +208,7 @@ cdef inline size_t type_counter(uint32_t relocation_type) noexcept nogil:
 
 
 def count_relocations(PlacedTables placed not None):
-    """Count the relocations of each type that occurs."""
+    """Count the applied and the kept relocations of each type that occurs."""
     placed.check()
     cdef MergedView merged
     cdef PlacedView view
@@ -235,7 +235,7 @@ cdef void count_kept(const MergedView* merged, const PlacedView* placed,
     """Count the emitted relocations of each type in `kept`."""
     cdef const EmittedRow* emitted = merged.emitted
     # listed: number of entries in all relocation sections. steps: number of rows that were visited;
-    # the limit ends a walk over a damaged list.
+    # not more than there are, so that a walk over a damaged list, a circle, ends.
     cdef size_t i, steps = 0, listed = 0
     cdef EmittedNumber row
     for i in range(placed.out_count):

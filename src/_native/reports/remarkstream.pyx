@@ -46,7 +46,7 @@ TEXT = "String"     # key of a text without a key, as LLVM writes it
 @cython.final
 @cython.freelist(64)
 cdef class Remark:
-    """A decision of the pass `pass_name`, with its `kind` and `name`, on `function`."""
+    """A remark: the decision `name`, of a `kind`, that the pass `pass_name` made on `function`."""
     cdef readonly uint32_t kind, line, column
     cdef readonly str pass_name, name, function, file
     cdef public object hotness

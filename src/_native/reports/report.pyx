@@ -34,16 +34,16 @@ cdef class KernelUse:
     cdef readonly EntityNumber entity
     cdef readonly uint32_t registers
     cdef readonly uint32_t barriers
-    cdef readonly uint32_t stack
-    cdef readonly uint64_t shared
-    cdef readonly list banks
+    cdef readonly uint32_t stack        # bytes
+    cdef readonly uint64_t shared       # bytes of .nv.shared.K
+    cdef readonly list banks            # pairs: a constant bank of its own, its bytes
 
 
 cdef class FunctionCalls:
     """A function and the functions that it calls."""
     cdef readonly EntityNumber entity
-    cdef readonly int64_t registers
-    cdef readonly list callees
+    cdef readonly int64_t registers     # -1: no input defines the function
+    cdef readonly list callees          # numbers in the result of `list_calls`, from 1
 
 
 cdef class Propagation:
@@ -55,7 +55,7 @@ cdef class Propagation:
 
 
 def sum_memory(Outs outs not None):
-    """Return the bytes of global memory, and (bank, bytes) of constant banks without a function."""
+    """Return the bytes of global memory, and (bank, bytes) of constant banks shared by all."""
     cdef const OutRow* out = outs.rows
     cdef size_t count = outs.count, i
     cdef uint64_t total = 0
@@ -139,7 +139,7 @@ cdef void count_barriers(const OutRow* out, size_t out_count, Blob blob, Spans s
 
 
 def list_calls(MergedTables merged not None):
-    """List the calls of every function, in creation order."""
+    """List every function, in creation order, with the functions that it calls."""
     cdef size_t entity_count = merged.entities.count
     cdef size_t nodes = entity_count + merged.prototypes.count, i, j
     cdef const EntityRow* entities = merged.entities.rows

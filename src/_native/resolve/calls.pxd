@@ -82,7 +82,7 @@ ctypedef struct CallTable:
     uint64_t count              # number of pairs
     int32_t block               # CallBlock of the current pair
     bint has_clash              # no more rows of this file are read
-    uint8_t* address_taken      # by symbol of the file, or NULL: see `mark_taken_by_winners`
+    uint8_t* address_taken      # by symbol of the file: 1 if a winner takes its address; or NULL
     Scratch* scratch            # memory of `address_taken`
 
 
@@ -165,7 +165,8 @@ cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint is_call_gr
         call.caller = <EntityRef>resolver.entity_of[symbol]
         call.callee = <uint32_t>callee
         call.block = block
-        # The definition's symbol: `settle_resolutions` (resolve.pyx) replaces it by 1 or 0.
+        # The symbol of the definition that calls. After the last file, `settle_resolutions`
+        # replaces it by 1 if that is the linked one, else by 0.
         call.of_linked_copy = <uint32_t>symbol
     return True
 

@@ -38,7 +38,7 @@ cdef inline bint assign_entity(Resolver* resolver, SymbolNumber symbol) noexcept
                                     <EntityRow*>resolver.entities.data + <EntityNumber>slot.value,
                                     is_definition)
     elif is_const0_size(resolver, symbol_row):
-        # This symbol is local in each file, but all files share one entity.
+        # `.nv.ptx.const0.size` is local in each file, but all files share one entity.
         if resolver.const0_size >= 0:
             resolver.entity_of[symbol] = resolver.const0_size
             return True

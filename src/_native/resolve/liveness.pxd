@@ -68,6 +68,6 @@ cdef inline void update_inner_functions(const SymbolRow* symbols, const SectionR
             owner_symbol = function_symbol(&sections[symbols[entities[i].winner].section])
             owner = entity_of[owner_symbol]
             entities[i].flags &= ~<uint32_t>(EF_LIVE | EF_DESELECTED)
-            # If another copy of the owner is linked, the inner function of this one is not.
+            # An inner function is not linked if another file's copy of its owner is.
             if entities[owner].winner == owner_symbol:
                 entities[i].flags |= entities[owner].flags & (EF_LIVE | EF_DESELECTED)

@@ -84,9 +84,9 @@ def resolve(MergedTables merged not None):
     cdef size_t symbol_count = objects.symbols.count
     cdef Scratch scratch
     objects.view(&resolver.objects)
-    cdef Numbers entity = Numbers(new_rows(symbol_count * 4))
-    cdef Marks resolution = Marks(new_rows(symbol_count))
-    cdef Numbers met = Numbers(new_rows(symbol_count * 4))
+    cdef Numbers entity = Numbers(new_rows(symbol_count * 4))           # by symbol
+    cdef Marks resolution = Marks(new_rows(symbol_count))               # by symbol
+    cdef Numbers met = Numbers(new_rows(symbol_count * 4))      # symbols in the order of resolution
     cdef Numbers section_function = Numbers(new_rows(objects.sections.count * 4))
     cdef Marks section_resolution = Marks(new_rows(objects.sections.count))
     cdef EntityNumber* function_of = <EntityNumber*>section_function.rows
@@ -142,14 +142,17 @@ cdef void allocate_resolver(Resolver* resolver, Scratch* scratch, size_t symbol_
 
 
 cdef void prepare_file(void* context, FileCounter number) noexcept nogil:
-    """Read what does not depend on other files; a task of `run_each`."""
+    """Hash a file's names, and read registers and stack of its functions; a task of `run_each`."""
     cdef Resolver* resolver = <Resolver*>context
     hash_names(resolver, &resolver.objects.files[number])
     read_function_facts(resolver, &resolver.objects.files[number])
 
 
 cdef bint resolve_files(Resolver* resolver) noexcept nogil:
-    """Read all files up to the first with a clash; False without memory."""
+    """Resolve symbols and calls, file by file, up to the first with a clash (an error).
+
+    False without memory.
+    """
     cdef size_t number
     cdef int walk_count = count_symbol_walks(resolver.objects.traits), walk
     run_each(prepare_file, resolver, resolver.objects.file_count,
@@ -264,6 +267,7 @@ cdef void push_kept(LiveWalk* walk, const uint8_t* is_selected, bint keep_all) n
     """
     cdef EntityRow* entities = walk.entities
     cdef size_t i
+    # Kernels that device code launches are kept, unless exactly one kernel is selected.
     cdef bint keeps_launched = (is_selected == NULL
                                 or count_selected(entities, walk.count, is_selected) != 1)
     for i in range(walk.count):
@@ -276,7 +280,8 @@ cdef void push_kept(LiveWalk* walk, const uint8_t* is_selected, bint keep_all) n
         elif entities[i].flags & EF_TAKEN and entities[i].flags & EF_DEFINED:
             entities[i].flags |= EF_LIVE
         elif entities[i].flags & EF_MAYBE_TAKEN and entities[i].flags & EF_DEFINED:
-            # nvlink drops such a function, which a table may name: see docs/nvlink-differences.md.
+            # A table may name this function, so it is kept; nvlink drops it
+            # (docs/nvlink-differences.md).
             push_node(walk, <NodeRef>i)
 
 
@@ -315,6 +320,7 @@ def select_kernels(MergedTables merged not None, list patterns):
     return Marks(result)
 
 
+# `external` are patterns for kernels with global names, `internal` for those with local names.
 def select_referenced(MergedTables merged not None, list external, list internal):
     """Return, by entity, whether it is a kernel that host code names."""
     cdef bytes result = bytes(merged.entities.count)
@@ -380,7 +386,7 @@ cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
 
 
 def select_unborrowed(MergedTables merged not None, bytes borrowed, Marks selected not None):
-    """Return, by entity, whether it is a `selected` kernel that is not borrowed."""
+    """Return, by entity, whether it is a `selected` kernel that no other image registers."""
     merged.fill()
     cdef const uint8_t* is_borrowed = <const uint8_t*>PyBytes_AS_STRING(borrowed)
     cdef const uint8_t* is_selected = selected.rows
@@ -396,7 +402,8 @@ def select_unborrowed(MergedTables merged not None, bytes borrowed, Marks select
     for i in range(entity_count):
         marks[i] = 0
         if entities[i].flags & EF_KERNEL:
-            # Another image registers a borrowed file's module: only kernels launched by code count.
+            # Another image registers a borrowed file's module: of its kernels, only those count
+            # that device code launches.
             if is_borrowed[symbols[entities[i].first].file]:
                 marks[i] = entities[i].flags & EF_TAKEN != 0
             else:

@@ -169,7 +169,10 @@ cdef inline bint is_system_alias(Resolver* resolver, const SymbolRow* symbol) no
 
 cdef inline bint add_clash(Resolver* resolver, uint32_t kind, SymbolNumber symbol,
                            SymbolNumber first) noexcept nogil:
-    """Add a Clash of this kind of `symbol` with an earlier one, `first`; False without memory."""
+    """Add a row: `symbol` contradicts an earlier one, `first`, as the Clash `kind` says.
+
+    False without memory.
+    """
     cdef ClashRow* row = <ClashRow*>vec_push(&resolver.clashes)
     if row == NULL:
         return False

@@ -16,8 +16,8 @@ from pylink._native.results cimport SharedTables
 from tables.sharedrows cimport EXTERN_ALIGN, ExternUseRow, KernelRef, KernelRow
 
 
-# The number of a kernel or of a tie, in one sequence in which all kernels come first. With three
-# kernels, for example, kernel 2 has number 2, and tie 2 has number 5.
+# The number of a kernel or of a tie (a function that uses an extern array or, with -g, the array),
+# in one sequence, kernels first. With three kernels, kernel 2 has number 2, and tie 2 number 5.
 ctypedef uint32_t MemberRef
 
 
@@ -29,8 +29,9 @@ cdef inline MemberRef find_leader(MemberRef* leaders, MemberRef member) noexcept
     return member
 
 
-# Uses of extern arrays, and what `place_externs` finds. A member is a kernel or a tie. Members with
-# one address are a set, which one of them, its leader, represents.
+# Uses of extern arrays, and what `place_externs` finds. A member is a kernel or a tie: a function
+# that uses an array or, with -g, the array. Members with one address are a set, which one of them,
+# its leader, represents.
 ctypedef struct ArrayTies:
     const ExternUseRow* uses
     size_t count                # number of uses
@@ -47,7 +48,7 @@ ctypedef struct ArrayTies:
 
 
 cdef inline void allocate_ties(ArrayTies* ties, SharedTables shared, Scratch* scratch) noexcept:
-    """Set the uses and the counts of `ties`, and allocate its arrays by member."""
+    """Set the uses and the counts of `ties`, and allocate its arrays by member (kernel or tie)."""
     cdef size_t member_count
     ties.uses = shared.extern_uses.rows
     ties.count = shared.extern_uses.count
@@ -60,10 +61,10 @@ cdef inline void allocate_ties(ArrayTies* ties, SharedTables shared, Scratch* sc
 
 
 cdef inline void place_externs(ArrayTies* ties) noexcept nogil:
-    """Set the address of extern arrays in each kernel, and in each tie.
+    """Set the address of extern arrays in each kernel and each tie.
 
-    Kernels that reach one tie get one address, the largest end of any of them. Their sizes grow up
-    to that address.
+    A tie is a function that uses an array or, with -g, the array. Kernels that reach one tie get
+    one address, the largest end of any of them. Their sizes grow up to that address.
     """
     cdef const ExternUseRow* uses = ties.uses
     cdef KernelRow* kernels = ties.kernels

@@ -43,7 +43,7 @@ from tables.views cimport MergedView, ObjectsView
 # The number of a SharedReference, from 0; -1 for none.
 ctypedef int32_t SharedReferenceNumber
 
-# One reference from a function's code to a variable.
+# One reference from a function's code to a shared variable.
 ctypedef struct SharedReference:
     VariableNumber variable     # number of its VariableRow
     SharedReferenceNumber next  # number of the next reference of the same function, or -1
@@ -328,7 +328,10 @@ cdef inline bint list_uses(SharedLists* lists) noexcept nogil:
 
 
 cdef inline bint list_instances(SharedLists* lists) noexcept nogil:
-    """Add an extern use for each kernel that has an instance (-r); False without memory."""
+    """Add a use of extern arrays for each kernel with an instance, a symbol for these (-r).
+
+    False without memory.
+    """
     cdef const uint64_t* align = lists.merged.array_align
     cdef size_t i
     cdef ExternUseRow* row
@@ -345,9 +348,9 @@ cdef inline bint list_instances(SharedLists* lists) noexcept nogil:
 
 
 cdef inline bint mark_late(SharedLists* lists, Scratch* scratch) noexcept nogil:
-    """Mark the extern uses of idle kernels that get their section only for extern arrays.
+    """Mark the uses of extern arrays by idle kernels that get their section only for these.
 
-    False without memory.
+    Idle kernels are neither selected nor launched by device code. False without memory.
     """
     cdef size_t i
     cdef const EntityNumber* kernels = <const EntityNumber*>lists.kernels.data

@@ -67,7 +67,7 @@ ctypedef struct Placing:
     const UseRow* uses
     size_t use_count
     size_t kernel_count
-    size_t common_count         # number of common variables
+    size_t common_count         # number of common variables, which any kernel may use
     uint32_t traits             # TRAIT_ bits; 0 if no bytes are reserved for the system
     bint keeps_common           # .nv_debug.shared has the size of the common part, not 0
     bint has_extern             # one of the variables is an extern array
@@ -146,7 +146,8 @@ cdef void index_users(Placing* placing) noexcept nogil:
 
 
 cdef void order_common(Placing* placing) noexcept nogil:
-    """List the common variables in the reverse of the order in which the first sort leaves them."""
+    """List the common variables, which any kernel may use, in the reverse order of the first sort.
+    """
     cdef const VariableRow* rows = placing.rows
     cdef size_t i
     cdef VariableRef v
@@ -165,7 +166,7 @@ cdef void order_common(Placing* placing) noexcept nogil:
 cdef bint join_group(Placing* placing, VariableRef v) noexcept nogil:
     """Put a variable into the first group in which no variable has one of its users.
 
-    False without memory.
+    Variables of a group get one offset, since no kernel uses two of them. False without memory.
     """
     cdef const VariableRow* row = &placing.rows[v]
     cdef uint64_t bits              # by group, 64 of them: 1 if a user of `v` uses a variable of it
@@ -196,7 +197,10 @@ cdef bint join_group(Placing* placing, VariableRef v) noexcept nogil:
 
 
 cdef bint place_common_variables(Placing* placing) noexcept nogil:
-    """Place the common part; its size becomes that of the last KernelRow. False without memory."""
+    """Place the common variables, except those that one kernel alone uses; False without memory.
+
+    Their size becomes that of the last KernelRow.
+    """
     cdef const VariableRow* rows = placing.rows
     cdef KernelRow* kernels = placing.kernels
     cdef int64_t* offsets = placing.offsets
@@ -323,7 +327,7 @@ cdef void decide_sections(const Placing* placing) noexcept nogil:
 
 
 cdef bint check_tables(SharedTables shared) except -1:
-    """Raise an exception for invalid rows. Returns whether one is an extern array."""
+    """Raise an exception for invalid rows. Returns whether any variable is an extern array."""
     cdef const VariableRow* rows = shared.variables.rows
     cdef const ExternUseRow* use = shared.extern_uses.rows
     cdef size_t i
@@ -342,6 +346,9 @@ cdef bint check_tables(SharedTables shared) except -1:
     return has_extern
 
 
+# With `keeps_common`, .nv_debug.shared has the common part's size, not 0. With `aligns_arrays`,
+# a kernel's size is a multiple of its array's alignment; with `ties_arrays` (-g), its address, too.
+# Bytes for the system are reserved with `reserves`, where the architectures of `family` have any.
 def layout_shared(SharedTables shared not None, int family, *, bint keeps_common,
                   bint aligns_arrays, bint ties_arrays, bint reserves=True):
     """Lay out shared memory: fills `offsets`, `kernels` and `ties`."""
@@ -371,7 +378,7 @@ def layout_shared(SharedTables shared not None, int family, *, bint keeps_common
             raise IndexError(f"use {i}: no such variable or kernel")
     cdef bytes offsets = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>placing.variable_count * 8)
     cdef bytes kernels = start_kernels(kernel_count)
-    cdef bytes addresses = PyBytes_FromStringAndSize(NULL, tie_count * 8)
+    cdef bytes addresses = PyBytes_FromStringAndSize(NULL, tie_count * 8)   # by tie
     placing.offsets = <int64_t*>PyBytes_AS_STRING(offsets)
     placing.kernels = placing.arrays.kernels = <KernelRow*>PyBytes_AS_STRING(kernels)
     placing.arrays.addresses = <int64_t*>PyBytes_AS_STRING(addresses)
@@ -426,7 +433,7 @@ def layout_relocatable(SharedTables shared not None, *, bint aligns_arrays, bint
         raise ValueError("a count does not fit 31 bits")
     has_extern = check_tables(shared)
     cdef bytes kernels = start_kernels(kernel_count)
-    cdef bytes addresses = PyBytes_FromStringAndSize(NULL, tie_count * 8)
+    cdef bytes addresses = PyBytes_FromStringAndSize(NULL, tie_count * 8)   # by tie
     cdef KernelRow* kernel = <KernelRow*>PyBytes_AS_STRING(kernels)
     arrays.kernels, arrays.addresses = kernel, <int64_t*>PyBytes_AS_STRING(addresses)
     arrays.is_relocatable = True

@@ -73,7 +73,7 @@ def gather(MergedTables merged not None):
 
 
 cdef void bind_inputs(SharedLists* lists, MergedTables merged):
-    """Set views of the tables, and what the options and releases say."""
+    """Set the views of the link's tables, and the flags that follow from options and release."""
     cdef ObjectTables objects = merged.objects
     objects.view(&lists.objects)
     merged.view(&lists.merged)
@@ -85,7 +85,7 @@ cdef void bind_inputs(SharedLists* lists, MergedTables merged):
 
 cdef enum:
     NOWHERE = -1                # address of an extern array that no kernel uses
-    # Instead of the kernel that alone uses a variable:
+    # Values in place of the kernel that alone uses a variable.
     NO_USER = -1
     MANY_USERS = -2
 
@@ -122,12 +122,12 @@ def apply_layout(PlacedTables placed not None, SharedTables shared not None, *, 
     cdef size_t entity_count = merged.entities.count
     if merged.section_function.count != objects.sections.count:
         raise ValueError("one function per section")
-    cdef Values values = <Values>Table.writable(<PyObject*>placed.values)
+    cdef Values values = <Values>Table.writable(<PyObject*>placed.values)   # by entity: its S
     cdef Values symbol_values = <Values>values.copy(), merc_values = <Values>values.copy()
-    cdef Numbers homes = <Numbers>Table.writable(<PyObject*>placed.homes)
+    cdef Numbers homes = <Numbers>Table.writable(<PyObject*>placed.homes)   # by entity: OutRow
     cdef Outs outs = <Outs>Table.writable(<PyObject*>placed.outs)
-    cdef Values dynamic = Values(new_rows(8 * entity_count))
-    cdef Marks lost = Marks(new_rows(entity_count))
+    cdef Values dynamic = Values(new_rows(8 * entity_count))    # by entity: address of its arrays
+    cdef Marks lost = Marks(new_rows(entity_count))             # by entity: 1 without a place
     cdef const UseRow* use = shared.uses.rows
     cdef size_t use_count = shared.uses.count
     cdef SharedPlaces places
@@ -305,7 +305,8 @@ cdef void place_variable(SharedPlaces* places, EntityNumber v, int64_t offset,
     places.symbol_value[v] = places.value[v] + (places.array_reserved if is_array
                                                 else places.reserved)
     if is_array and places.objects.executable and places.keep_symbols and not places.ties_arrays:
-        # Not all of these have a symbol: merge/sharedusers.pxd.
+        # The array has an address by kernel, none of its own: its symbol, if it keeps one
+        # (merge/sharedusers.pxd), has -1 plus the reserved bytes.
         places.symbol_value[v] = places.reserved + <uint64_t>NOWHERE
     elif (is_array and places.objects.traits & TRAIT_ALIGNS_ARRAYS and not places.objects.executable
           and not places.keep_symbols and not is_instance(entity)):

@@ -21,7 +21,8 @@ ctypedef struct Text:
     const uint8_t* data
     uint32_t size
 
-# The counts of a payload while it is cut into functions and parts.
+# The counts of a payload, the contents of a fat binary's entry, while it is cut into functions and
+# parts.
 ctypedef struct Cutting:
     NameIndex index             # by name: the row of a function in `functions`
     Vec functions               # Text: the name of function 1, 2 and so on
@@ -63,7 +64,7 @@ cdef inline void count_bytes(Cutting* cutting, OwnerRef owner, uint32_t part,
 
 cdef inline int64_t find_function(Cutting* cutting, const uint8_t* name,
                                   uint32_t size) noexcept nogil:
-    """Return the function of that name, or SHARED; -1 if memory is exhausted."""
+    """Return the number of the function of that name, or SHARED; -1 if memory is exhausted."""
     cdef NameSlot* slot = index_find(&cutting.index, name, size)
     if slot == NULL:
         return -1
@@ -72,7 +73,7 @@ cdef inline int64_t find_function(Cutting* cutting, const uint8_t* name,
 
 cdef inline int64_t add_function(Cutting* cutting, const uint8_t* name,
                                  uint32_t size) noexcept nogil:
-    """Return the function of that name, which is added if it is new.
+    """Return the number of the function of that name, which is added if it is new.
 
     `name` is not copied. -1 if memory is exhausted.
     """

@@ -12,8 +12,8 @@ from tables.attributes cimport record_size
 
 cdef extern from "size/fingerprint.h":
     ctypedef struct Fingerprint "struct Fingerprint":
-        uint64_t a
-        uint64_t b
+        uint64_t a              # a hash of 128 bits: one half
+        uint64_t b              # the other half
     void absorb_words "pylink_absorb_words"(Fingerprint* fingerprint, uint64_t x, uint64_t y) nogil
     void absorb "pylink_absorb"(Fingerprint* fingerprint, const uint8_t* data, size_t size) nogil
 

@@ -66,13 +66,13 @@ cdef enum:
 
 cdef class Measured:
     """The results for a counted payload; `ledger.pyi` describes the fields."""
-    cdef readonly uint32_t elf_type
-    cdef readonly bytes unit
-    cdef readonly bytes exact
-    cdef readonly bytes like
-    cdef readonly int same_as
-    cdef readonly uint64_t frame_size
-    cdef readonly bytes frame
+    cdef readonly uint32_t elf_type     # e_type of a cubin
+    cdef readonly bytes unit            # part of a name that identifies the source file, or empty
+    cdef readonly bytes exact           # fingerprint of a linked cubin, or empty
+    cdef readonly bytes like            # the same without an attribute that only some chips need
+    cdef readonly int same_as           # the entry that is compressed instead of this one, or -1
+    cdef readonly uint64_t frame_size   # bytes of the payload compressed again, or 0
+    cdef readonly bytes frame           # these bytes if they are kept, or None
 
 
 cdef class Sum:
@@ -80,10 +80,10 @@ cdef class Sum:
     cdef readonly int64_t entry_group
     cdef readonly int64_t function_group
     cdef readonly int64_t part
-    cdef readonly uint64_t rows
-    cdef readonly uint64_t unpacked
-    cdef readonly uint64_t installed
-    cdef readonly uint64_t download
+    cdef readonly uint64_t rows         # number of added rows
+    cdef readonly uint64_t unpacked     # bytes of decompressed payloads
+    cdef readonly uint64_t installed    # their share of the entries' bytes in the file
+    cdef readonly uint64_t download     # their share of the entries' bytes in the archive
 
 
 cdef class Repeat:
@@ -170,9 +170,10 @@ cdef class Ledger:
         scratch_free(&self.scratch)
 
     def measure(self, list payloads not None, int file=-1, int level=0, *, bint keep_frames=False):
-        """Decompress and count payloads, and compress again those with `is_recompressed`.
+        """Return a Measured for each payload, None for a damaged one.
 
-        Returns None for a damaged payload.
+        Payloads are read from descriptor `file` and counted; those with `is_recompressed` are also
+        compressed again.
         """
         cdef Scratch scratch
         cdef TextPool texts
@@ -338,7 +339,10 @@ cdef class Ledger:
         return self.frames_wanted
 
     cdef bint repeat_rows(self, const Payload* payload) noexcept nogil:
-        """Add the rows of an entry with equal contents; False if memory is exhausted."""
+        """Add, for an entry, the rows of an earlier one with equal contents.
+
+        False if memory is exhausted.
+        """
         cdef Content content = (<Content*>self.contents.data)[payload.content]
         cdef Shares shares
         cdef LedgerRow* row
@@ -432,7 +436,10 @@ cdef class Ledger:
         return True
 
     def repeats(self, bytes entry_groups not None):
-        """List functions and data of linked cubins that an earlier entry of the group also has."""
+        """List functions and data of linked cubins that an earlier entry of their group also has.
+
+        `entry_groups` has the group of each entry, an int32; negative ones do not count.
+        """
         cdef const int32_t* entries = <const int32_t*>PyBytes_AS_STRING(entry_groups)
         cdef uint64_t entry_count = <uint64_t>PyBytes_GET_SIZE(entry_groups) // 4
         cdef const DigestRow* rows = <const DigestRow*>self.digests.data

@@ -5,7 +5,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from size.digests cimport Fingerprint
 from size.payloads cimport LedgerEntryRef, Payload, full_size
 
-# The number of a function in the ledger, from 1; 0 for none. In a cubin it is an OwnerRef.
+# The number of a function in the ledger, from 1; 0 for none. Its number in a cubin is an OwnerRef.
 ctypedef uint32_t LedgerFunctionRef
 
 # One entry's bytes of one part and function. Sizes of an entry have 32 bits.

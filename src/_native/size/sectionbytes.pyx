@@ -14,7 +14,7 @@ from sizenumbers cimport PART_HEADERS, PART_PADDING
 
 
 def section_bytes(cubin not None):
-    """List the ranges of a cubin, each of one section and part, in the order of their offsets."""
+    """List (section, part, number of bytes) for each range of a cubin, in the order of offsets."""
     cdef Py_buffer view
     PyObject_GetBuffer(cubin, &view, PyBUF_SIMPLE)
     try:

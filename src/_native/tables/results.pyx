@@ -48,6 +48,7 @@ cdef class Result:
         raise AttributeError(f"{name} of {type(self).__name__} cannot be taken away")
 
     def seal(self):
+        """Check the sizes of the tables, let none be set any more, and return the result."""
         self.check()
         self.sealed = True
         return self
@@ -64,7 +65,7 @@ cdef int expect(str name, Table column, size_t rows, bint optional=False) except
 
 
 cdef class ObjectTables(Result):
-    """The inputs, and the options that kernels need."""
+    """The inputs, and the options that native functions need."""
 
     def __cinit__(self):
         self.arena = b""
@@ -261,6 +262,7 @@ cdef class PlacedTables(Result):
             setattr(self, name, table)
 
     def add(self, contents not None, Spans spans not None):
+        """Add contents that the link makes, and the sections that they belong to."""
         self.fill()
         self.blobs.append(contents if type(contents) is Blob else Blob(contents))
         self.spans.append(spans)

@@ -6,7 +6,7 @@
 Column = tuple[bytes, bytes, bytes, bytes | None, int, bytes | None, bytes | None]
 
 def export_stream(rows: int, columns: tuple[Column, ...]) -> object:
-    """Return a capsule named `arrow_array_stream` with one batch of `rows` rows.
+    """Return a PyCapsule `arrow_array_stream` with one batch: `rows` rows of `columns`.
 
     The batch keeps the columns' buffers alive. Validity bits of a byte count from the lowest.
     `ValueError` for columns that do not have a value for each row, for codes without a text, and

@@ -5,10 +5,10 @@ the LLVM Bitstream File Format.
 """
 
 def find_blocks(data: bytes, start: int) -> bytes:
-    """Find the blocks from byte `start` to the end of the file; trailing zeros are ignored.
+    """Return a BlockRow for each block from byte `start` on; zeros at the end are ignored.
 
-    Returns a row (number u32, width of abbreviation ids in bits u32, start u64, end u64) for each;
-    its contents are from byte `start` to `end`.
+    Such a row is (number u32, width of abbreviation ids in bits u32, start u64, end u64); the
+    block's contents are from byte `start` to `end` of the file.
     """
 
 def read_block_info(data: bytes, start: int, end: int, width: int) -> bytes:

@@ -24,7 +24,7 @@ def count_sections(placed: PlacedTables) -> tuple[FileCounts, FileCounts, KindCo
     """
 
 def count_relocations(placed: PlacedTables) -> list[RelocationCount]:
-    """Count the relocations of each type that occurs."""
+    """Count the applied and the kept relocations of each type that occurs."""
 
 def count_fixups(placed: PlacedTables) -> Values:
     """Count the relocations that are applied to each section of the output."""

@@ -8,7 +8,7 @@ from typing_extensions import Buffer
 from pylink._native.results import ObjectTables
 
 class Section:
-    """A section header, its offset in the file (`header`), and the bytes there (`stored`)."""
+    """A section header, its own offset (`header`), and the bytes that the file has (`stored`)."""
 
     name: bytes
     type: int
@@ -44,13 +44,13 @@ def find_section(data: Buffer, name: bytes) -> tuple[int, int] | None:
     """
 
 def file_sections(objects: ObjectTables, number: int) -> list[Section]:
-    """Return the sections of file `number` of a link; `offset` is in the arena, `header` is 0.
+    """Return the sections of an input of a link; `offset` is in the buffer of all inputs' bytes.
 
-    An alignment of 0 is given as 1.
+    `number` is the input's. `header` is 0, and an alignment of 0 is given as 1.
     """
 
 def file_image(objects: ObjectTables, number: int) -> bytes:
-    """Return file `number` of a link as an ELF file, with the present contents of its sections.
+    """Return an input of a link as an ELF file, with contents that the link replaced so far.
 
-    Contents that the link replaced come after all others. Symbols are as in the input.
+    `number` is the input's. Replaced contents come after all others. Symbols are as in the input.
     """

@@ -10,7 +10,7 @@ from pylink._native.tables import Faults, Files, Sections, Symbols
 def parse(
     arena: bytes, extents: bytes, times: bytearray | None = None
 ) -> tuple[Files, Sections, Symbols, Faults]:
-    """Return the checked tables of all files of the arena: (files, sections, symbols, faults).
+    """Return checked tables of all files in buffer `arena`: (files, sections, symbols, faults).
 
     `arena` and `extents` come from `inputfiles`. Sections get the kinds of
     `pylink.facts.sectionkinds`. Rows are in input order. Reading stops at the first fault, with
@@ -26,10 +26,10 @@ def check_again(objects: ObjectTables, numbers: list[int]) -> Faults:
     """
 
 def find_changes(files: Files) -> list[int]:
-    """Return the numbers of files whose properties differ from the previous file's, ascending.
+    """Return the numbers of files of another toolkit, target or flags than the previous file's.
 
-    Properties are the columns from `toolkit` to `flags`. Files about which a link warns (32-bit
-    addresses, no ISA_CLASS) are always included.
+    These are the columns from `toolkit` to `flags`. Files about which a link warns (32-bit
+    addresses, no ISA_CLASS) and the first file are always included. In ascending order.
     """
 
 def find_flagged(files: Files, bit: int) -> list[int]:
@@ -50,8 +50,7 @@ def find_kernels(objects: ObjectTables, *, every: bool) -> list[int]:
     """
 
 def find_ties(objects: ObjectTables) -> list[int]:
-    """Return the numbers of the files whose Mercury sections agree with those of another file.
+    """Return the files whose Mercury sections agree with another file's: kinds, sizes, names.
 
-    They agree in kinds, sizes and names. Files without Mercury debug sections agree with none. In
-    ascending order.
+    Files without Mercury debug sections agree with none. The numbers are in ascending order.
     """

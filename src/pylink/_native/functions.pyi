@@ -11,7 +11,7 @@ def analyze(merged: MergedTables) -> None:
     """
 
 def find_recursive(merged: MergedTables) -> tuple[list[int], bool]:
-    """Return the kernels without a bound on their stack, and whether any exceeds its registers.
+    """Return kernels of unbounded stack, and whether any reaches more registers than its limit.
 
     The kernels are entities in creation order, each once for every function without a bound that it
     calls. The second value says whether any kernel reaches a function with more registers than the
@@ -19,7 +19,7 @@ def find_recursive(merged: MergedTables) -> tuple[list[int], bool]:
     """
 
 def find_unpatched(merged: MergedTables) -> int:
-    """Return the entity of the first function without TOOLS_PATCH_FUNC; -1 if all have it.
+    """Return the entity of the first function without the attribute TOOLS_PATCH_FUNC, or -1.
 
     The attribute TOOLS_PATCH_FUNC of a function says that it was compiled as a patch for tools,
     such as debuggers. The first function is the one that was created first.

@@ -17,8 +17,8 @@ def cut_pools(merged: MergedTables) -> Sections:
     """
 
 def place_pools(merged: MergedTables) -> None:
-    """Place every pool, the last section's first: fills `pools`.
+    """Place the pools that are appended to pools of kernels or functions: fills `pools`.
 
-    With -r the pools of device functions stay sections: only pools of copies that lost are
-    appended, to the pool of their function.
+    Those of device functions go to kernels, the last input section's first. With -r they stay
+    sections: only pools of copies that lost are appended, to the pool of their function.
     """

@@ -8,7 +8,7 @@ Arg = tuple[str, str, str | None, int, int]
 
 @final
 class Remark:
-    """A decision of the pass `pass_name`, with its `kind` and `name`, on `function`.
+    """A remark: the decision `name`, of a `kind`, that the pass `pass_name` made on `function`.
 
     `function` is the name of a function, variable or section. `file`, `line` and `column` say where
     it is in the source; lines and columns count from 1, and 0 is unknown. `hotness` is the number

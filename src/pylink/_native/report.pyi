@@ -7,7 +7,7 @@ from pylink._native.results import MergedTables, PlacedTables
 from pylink._native.tables import Outs
 
 def sum_memory(outs: Outs) -> tuple[int, list[tuple[int, int]]]:
-    """Return the bytes of global memory, and (bank, bytes) of constant banks without a function."""
+    """Return the bytes of global memory, and (bank, bytes) of constant banks shared by all."""
 
 class KernelUse:
     """The resources of a kernel of the output; with -r without those of functions that it calls.
@@ -40,7 +40,7 @@ class FunctionCalls:
     callees: list[int]
 
 def list_calls(merged: MergedTables) -> list[FunctionCalls]:
-    """List the calls of every function, in creation order."""
+    """List every function, in creation order, with the functions that it calls."""
 
 class Propagation:
     """The register count of a function that propagates to a kernel, and the kernel's limit.

@@ -44,7 +44,7 @@ def select_referenced(merged: MergedTables, external: list[bytes], internal: lis
     """
 
 def select_unborrowed(merged: MergedTables, borrowed: bytes, selected: Marks) -> Marks:
-    """Return, by entity, whether it is a `selected` kernel that is not borrowed.
+    """Return, by entity, whether it is a `selected` kernel that no other image registers.
 
     `selected` is by entity, or empty for all. `borrowed` has a byte per file: 1 for a file of a
     module that another image registers. A kernel that a borrowed file mentions first counts if code

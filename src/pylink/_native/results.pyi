@@ -44,7 +44,7 @@ class Result:
         """Check that the tables have consistent sizes, let none be set any more, return itself."""
 
 class ObjectTables(Result):
-    """The inputs, and the options that kernels need.
+    """The inputs, and the options that native functions need.
 
     `arena` holds all input bytes. `family` is 0 for sm_75 to sm_89, 1 for sm_90, 2 from sm_100
     on. `mode` has LinkMode bits, `traits` the TRAIT_ bits of the family and of the release that

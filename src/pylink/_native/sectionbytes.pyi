@@ -8,7 +8,7 @@ from typing_extensions import Buffer
 SectionBytes: TypeAlias = tuple[int, int, int]
 
 def section_bytes(cubin: Buffer) -> list[SectionBytes]:
-    """List the ranges of a cubin, each of one section and part, in the order of their offsets.
+    """List (section, part, number of bytes) for each range of a cubin, in the order of offsets.
 
     Parts are those that `Ledger.measure` counts. The numbers of bytes add up to the file's size.
     ValueError for other files, and for sections outside of the file.
