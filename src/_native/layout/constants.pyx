@@ -60,7 +60,7 @@ ctypedef struct Bank:
 
 
 def fold_pieces(PlacedTables placed not None):
-    """Write the bank as the file has it: fills `outs` and `null_value`, and adds its contents."""
+    """Make the file-scope constant bank as the file has it; fills `outs` and `null_value`."""
     placed.fill()
     cdef Outs outs = <Outs>Table.writable(<PyObject*>placed.outs)
     cdef Bank bank

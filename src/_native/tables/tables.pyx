@@ -34,8 +34,9 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
 
 cdef enum:
-    # Least bytes of a table with a block of its own, in a process that recycles no pages. Smaller
-    # tables are on the heap, since such a process gets the pages of each block from the system.
+    # Least bytes of a table with a block of its own (base/blocks.pxd), in a process that keeps no
+    # pages of freed blocks. The system would provide new pages for each block, so smaller
+    # tables are on the heap.
     LARGE_TABLE = 4 << 20
 
 # By type of table: what `columns_of` returns for it, from the first call on.
@@ -65,7 +66,7 @@ cdef size_t size_of(int code):
 
 
 cdef object value_at(const uint8_t* data, int code):
-    """Return the number with this code at an address of any alignment."""
+    """Return the number at `data`, an address of any alignment; `code` is as in Python's struct."""
     cdef uint64_t value = 0
     memcpy(&value, data, size_of(code))
     if code == c"i":
@@ -76,7 +77,7 @@ cdef object value_at(const uint8_t* data, int code):
 
 
 cdef class Pages:
-    """A block (base/blocks.pxd) with the rows of a table, which it frees with the table."""
+    """The memory of a table's rows: a block (base/blocks.pxd), which is freed with the table."""
 
     cdef uint8_t* start
     cdef size_t size            # bytes of the rows
