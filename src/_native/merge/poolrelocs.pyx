@@ -69,7 +69,7 @@ ctypedef struct Adoption:
 
 
 def adopt_relocations(MergedTables merged not None):
-    """Add the Mercury relocations of placed pools to `outs` and `emitted`, from sm_100 on."""
+    """Add the Mercury relocations of placed literal pools to `outs` and `emitted` (sm_100 on)."""
     merged.fill()
     cdef Outs outs = <Outs>Table.writable(<PyObject*>merged.outs)
     cdef Adoption adoption

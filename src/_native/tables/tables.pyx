@@ -350,7 +350,7 @@ cdef class Rebuilds(Table):
 
 
 cdef class Spans(Table):
-    """The output sections whose contents are in one blob."""
+    """Ranges of one blob, each with the output section whose contents it is."""
 
     def __cinit__(self, data=b""):
         self.rows = <const SpanRow*>self.hold(sizeof(SpanRow), SPAN_ROW)
@@ -365,14 +365,14 @@ cdef class Spans(Table):
 
 
 cdef class FilePlaces(Table):
-    """The place of each output section in the file."""
+    """Offset and size in the file, name and source of each output section."""
 
     def __cinit__(self, data=b""):
         self.rows = <const PlaceRow*>self.hold(sizeof(PlaceRow), PLACE_ROW)
 
 
 cdef class Patches(Table):
-    """Fields of the image with their values."""
+    """Fields of the image that relocations patch, each with its value."""
 
     def __cinit__(self, data=b""):
         self.rows = <const PatchRow*>self.hold(sizeof(PatchRow), PATCH_ROW)
@@ -414,7 +414,7 @@ cdef class Numbers(Table):
 
 
 cdef class Indices(Table):
-    """Indices in the output, or offsets in its string table, u32; 0 if not in the output."""
+    """Indices in the output of sections or symbols, or offsets in .strtab, u32; 0 if not there."""
 
     def __cinit__(self, data=b""):
         self.rows = <const uint32_t*>self.hold(sizeof(uint32_t), b"I")

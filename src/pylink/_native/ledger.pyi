@@ -51,7 +51,8 @@ class Repeat:
 def open_library(codec: int, path: bytes) -> bool:
     """Use the library at `path` for a codec from now on; False if it cannot decompress.
 
-    Without a library for its codec a payload cannot be decompressed.
+    `codec` is a Codec of `pylink.facts.picknumbers`. Without a library for its codec a payload
+    cannot be decompressed.
     """
 
 def return_memory() -> None:
