@@ -74,7 +74,7 @@ def _read_segments(source: ByteSource) -> Iterator[SegmentHeader]:
 
 
 def _read_sections(source: ByteSource, file: LinkedFile) -> None:
-    """Fill in ids and fat binaries from the sections; without sections, ids from symbols."""
+    """Fill in ids of modules and fat binaries from sections; without these, ids from symbols."""
     sections = sections_of(source)
     by_name = {section.name: section for section in sections}
     file.has_sections = bool(sections)
@@ -103,7 +103,7 @@ def _read_sections(source: ByteSource, file: LinkedFile) -> None:
     if unregistered:
         file.add_fault(f"it names {len(unregistered)} modules that no symbol registers")
         file.calls = [name for name in file.calls if name in symbol_ids]
-    # A call inside the file needs no dynamic symbol.
+    # Calls of modules without a dynamic symbol stay inside the file.
     file.self_bound |= {name for name in file.answers if name not in {*exported, *undefined}}
     if ".nv_fatbin" in by_name:
         section = by_name[".nv_fatbin"]
