@@ -136,7 +136,7 @@ cdef packed struct EntityRow:
     uint32_t regcount           # of a function: its registers
     uint32_t frame              # of a function: bytes of its stack frame
 
-# Bytes that the system has in .nv.shared.reserved.0 of an executable, before all variables.
+# Bytes that the system has at the start of .nv.shared.reserved.0 of an executable.
 cdef enum:
     SYSTEM_RESERVE = 0x40
 

@@ -89,7 +89,7 @@ cdef class Pages:
 
 
 cdef object detach_rows(Vec* rows):
-    """Return the memory of a Vec, as bytes or Pages; the Vec is empty afterwards."""
+    """Return the memory of a Vec (growing array), as bytes or Pages; it is empty afterwards."""
     cdef size_t size = rows.count * rows.row, room = rows.room * rows.row
     cdef Pages pages
     if rows.borrowed or size < MEDIUM_BLOCK:
@@ -97,7 +97,7 @@ cdef object detach_rows(Vec* rows):
     if size < LARGE_BLOCK and room >= LARGE_BLOCK:
         if blocks.no_recycling:
             return vec_to_bytes(rows)
-        # The Vec reserved a large page, and uses only a part of it.
+        # The Vec reserved a large page, and uses only a part: its rows move to a smaller block.
         pages = new_rows(size)
         memcpy(pages.start, rows.data, size)
         vec_free(rows)

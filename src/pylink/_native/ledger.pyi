@@ -70,9 +70,9 @@ class Ledger:
     ) -> list[Measured | None]:
         """Decompress and count payloads, and compress again those with `is_recompressed`.
 
-        A payload without bytes is read from `file`, a descriptor, at its offset. Its `packed`
-        bytes become `full`. The rows of a payload share the installed and the downloaded bytes in
-        proportion to their sizes. Frames are those of the Zstandard `level`.
+        A payload without bytes is read from `file`, a descriptor, at its offset. Its `packed` bytes
+        in the file become `full` bytes. The rows of a payload share the installed and the
+        downloaded bytes in proportion to their sizes. Frames are those of the Zstandard `level`.
 
         None for a payload that cannot be decompressed, and for a cubin with damaged headers; these
         are not counted. EOFError if the file is too short, OSError if it cannot be read.

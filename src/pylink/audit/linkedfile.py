@@ -94,7 +94,7 @@ def _read_sections(source: ByteSource, file: LinkedFile) -> None:
     answers = [name for name in answers if not name.startswith(LENT)]
     file.answers = list(dict.fromkeys([*answers, *(name for name in file.calls if name in lent)]))
     if not id_texts:
-        # Without __nv_module_id, the symbols still show the ids that other files see.
+        # Symbols show the ids that other files see, even if there is no __nv_module_id.
         file.answers = exported
         wrapped = ids_in_names(file.defined, WRAPPER_PREFIX)
         file.calls = list(dict.fromkeys([*undefined, *wrapped]))
