@@ -74,7 +74,7 @@ cdef packed struct FileRow:
     SectionRef code_end         # number after the last SectionRow with code
 
 cdef enum:
-    UNKNOWN_SM = 0xffff
+    UNKNOWN_SM = 0xffff         # FileRow.ptx_sm of a file that does not state it
 
 cdef inline uint16_t virtual_sm(const FileRow* file) noexcept nogil:
     """Return the SM number of the PTX that a file was compiled from, 0 where unknown."""

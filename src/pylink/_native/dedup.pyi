@@ -86,7 +86,7 @@ class Vectors:
         """Return the numbers that must agree for a candidate to be accepted.
 
         A candidate whose keys all differ is only accepted by references with the same first four
-        values: with equal numbers of rows, twins of different rows are different rows.
+        values: different rows equal different rows there, and these are all if the numbers agree.
         """
     def target_key(self, row: int) -> int:
         """Return the key of one target, a hash of its name without `.nv.merc` and of its size."""

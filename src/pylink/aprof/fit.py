@@ -72,8 +72,9 @@ CHOICE_TOLERANCE = 1.5
 # A larger multiple of the cost at twice the size is of n^3: n^2 gives 4.
 CUBIC_MULTIPLE = 4.2
 
-# Factors by which caches can change the cost of a doubling: on real links the cost of an input
-# rises by up to 20 % when tables outgrow a cache, and falls again.
+# Multiples of the forecast to which the interval of noisy costs is widened at least, before it is
+# trimmed. Caches change costs: on real links the cost of an input rises by up to 20 % when tables
+# outgrow a cache, and falls again.
 CACHE_DIP, CACHE_RISE = 0.85, 1.15
 # A larger scatter shows that the machine or its memory was busy. It may be busy for a link of twice
 # the size, too, so each bound of the interval moves outward by BUSY_FACTOR times the excess.
