@@ -45,7 +45,7 @@ from tables.views cimport MergedView, PlacedView
 
 # The row's type has no field, or its field ends after the image, which has `size` bytes.
 def find_unfit(Patches patches not None, uint64_t size):
-    """Return the number of the first row that cannot be written, or -1."""
+    """Return the number of the first row of `patches` that cannot be written, or -1."""
     cdef const PatchRow* row = patches.rows
     cdef Py_ssize_t i
     for i in range(<Py_ssize_t>patches.count):

@@ -61,7 +61,7 @@ ctypedef struct Bank:
 
 # The bank is .nv.constant3. `null_value` becomes the offset of the last small piece that stays.
 def fold_pieces(PlacedTables placed not None):
-    """Write the bank as the file has it: fills `outs` and `null_value`, and adds its contents."""
+    """Make the file-scope constant bank as the file has it; fills `outs` and `null_value`."""
     placed.fill()
     cdef Outs outs = <Outs>Table.writable(<PyObject*>placed.outs)
     cdef Bank bank

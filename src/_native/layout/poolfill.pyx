@@ -72,7 +72,7 @@ ctypedef struct Filling:
 
 
 def apply_pools(PlacedTables placed not None):
-    """Fill the kernels' pools, and add the contents of every pool that grew."""
+    """Fill the kernels' literal pools, and add the contents of every pool that grew."""
     placed.fill()
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
@@ -207,7 +207,7 @@ cdef void move_constants(const Filling* filling, const EntityRow* entities, size
 
 
 def has_pool_above(PlacedTables placed not None, uint64_t limit):
-    """Return whether a kernel's pool, as placed, has more than `limit` bytes."""
+    """Return whether a kernel's literal pool, as placed, has more than `limit` bytes."""
     placed.fill()
     cdef size_t i
     cdef const PoolRow* row = placed.merged.pools.rows

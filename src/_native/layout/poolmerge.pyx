@@ -108,7 +108,7 @@ ctypedef struct MergedPool:
 
 
 def merge_pools(PlacedTables placed not None, uint64_t limit):
-    """Merge the pools of all kernels into one, unless it would have more than `limit` bytes."""
+    """Merge all kernels' literal pools into one, unless it would have more than `limit` bytes."""
     placed.fill()
     cdef MergedPool merged_pool
     cdef Outs outs = <Outs>placed.outs.copy()

@@ -247,7 +247,7 @@ cdef class Vectors:
                 bool(self.object.distinct))
 
     def target_key(self, Py_ssize_t row):
-        """Return the key of one target, a hash of its stripped name and its size."""
+        """Return the key of one target, a hash of its name without `.nv.merc` and of its size."""
         if not 0 <= row < <Py_ssize_t>self.object.target_count:
             raise IndexError("no such target")
         return self.object.targets[row].key
@@ -258,7 +258,7 @@ cdef class Vectors:
         return <int64_t>target_row(&self.object, key) - 1
 
     def list_missing_digests(self, Vectors reference):
-        """List targets without digest whose key several targets of `reference` have."""
+        """List the rows of targets without digest whose key several targets of `reference` have."""
         cdef size_t i
         cdef uint32_t head
         cdef list rows = []
@@ -357,7 +357,7 @@ def compare(Vectors reference not None, Vectors candidate not None, *, bint hash
 
 def compare_targets(Vectors reference not None, Vectors candidate not None, Result first not None,
                     *, bint symbols):
-    """Continue `compare`, whose result is `first`, with stage 3; counts have the work of both."""
+    """Compare the targets after `compare`, which returned `first`; counts have the work of both."""
     cdef Object* ref = &reference.object
     cdef Object* cand = &candidate.object
     cdef Verdict out

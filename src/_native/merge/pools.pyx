@@ -73,7 +73,7 @@ ctypedef struct PoolPlacement:
 
 
 def cut_pools(MergedTables merged not None):
-    """Return the input sections with the pools of linked copies cut after their last constant."""
+    """Return the input sections; literal pools of linked copies are cut after the last constant."""
     cdef ObjectsView objects
     cdef const uint8_t* resolution = merged.section_resolution.rows
     cdef const SymbolRow* symbol

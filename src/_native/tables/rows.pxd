@@ -74,7 +74,7 @@ cdef packed struct FileRow:
     SectionRef code_end         # number after the last SectionRow with code
 
 cdef enum:
-    UNKNOWN_SM = 0xffff
+    UNKNOWN_SM = 0xffff         # FileRow.ptx_sm of a file that does not state it
 
 cdef inline uint16_t virtual_sm(const FileRow* file) noexcept nogil:
     """Return the SM number of the PTX that a file was compiled from, 0 where unknown."""
@@ -99,7 +99,7 @@ cdef packed struct SectionRow:
 
 
 cdef inline SymbolNumber function_symbol(const SectionRow* code) noexcept nogil:
-    """Return the SymbolRow of the function whose code or capsule a section is, or -1."""
+    """Return the SymbolRow of the function F of a section .text.F or .nv.capmerc.text.F, or -1."""
     return <SymbolNumber>code.target
 
 
@@ -136,7 +136,7 @@ cdef packed struct EntityRow:
     uint32_t regcount           # of a function: its registers
     uint32_t frame              # of a function: bytes of its stack frame
 
-# Bytes that the system has in .nv.shared.reserved.0 of an executable, before all variables.
+# Bytes that the system has at the start of .nv.shared.reserved.0 of an executable.
 cdef enum:
     SYSTEM_RESERVE = 0x40
 
@@ -145,7 +145,7 @@ cdef inline bint is_root(const EntityRow* entity) noexcept nogil:
     return entity.flags & EF_KERNEL and not entity.flags & EF_UNSELECTED
 
 cdef inline bint has_lost(uint8_t resolution) noexcept nogil:
-    """Return whether a definition never won: another one already had when its file was read."""
+    """Return whether a definition never won: another one had won before its file was read."""
     return resolution == RESOLUTION_LOST or resolution == RESOLUTION_LOST_EARLY
 
 
@@ -171,6 +171,7 @@ cdef packed struct ClashRow:
     SymbolNumber symbol         # the later one
     SymbolNumber first          # the earlier one
 
+# Bits of OutRow.marks.
 cdef enum OutFlag:
     OF_NO_SYMBOL = 1            # never has a section symbol
     OF_EMPTY_STAYS = 4          # a relocation section that the output has even without entries
@@ -207,7 +208,7 @@ cdef packed struct OutRow:
 
 cdef inline void start_out_row(OutRow* row, uint16_t kind, uint32_t type, uint64_t flags,
                                uint32_t align, uint32_t entsize) noexcept nogil:
-    """Fill a new row with header fields: no name, no size, and -1 for all other rows."""
+    """Fill a new row with these header fields, size 0, and -1 in columns that name other rows."""
     memset(row, 0, sizeof(OutRow))
     row.kind = kind
     row.type = type

@@ -14,7 +14,7 @@ cdef enum:
     REFERENCED = 1      # variable: code refers to it
     EXTERN = 2          # variable: it is an extern array
     FILE_ALIGN = 4      # variable: an extern array whose symbol has its alignment
-    # Extern use, and kernel while it is placed: only extern arrays need the kernel's section.
+    # Extern use, and kernel while it is placed: only extern arrays need the section .nv.shared.K.
     ARRAYS_ONLY = 4
     STAYS = 8           # variable, kernel while it is placed: its section stays even without bytes
     SURVIVES = 1        # kernel: the output has its section

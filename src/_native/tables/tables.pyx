@@ -34,8 +34,9 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
 
 cdef enum:
-    # Least bytes of a table with a block of its own, in a process that recycles no pages. Smaller
-    # tables are on the heap, since such a process gets the pages of each block from the system.
+    # Least bytes of a table with a block of its own (base/blocks.pxd), in a process that keeps no
+    # pages of freed blocks. The system would provide new pages for each block, so smaller
+    # tables are on the heap.
     LARGE_TABLE = 4 << 20
 
 # By type of table: what `columns_of` returns for it, from the first call on.
@@ -65,7 +66,7 @@ cdef size_t size_of(int code):
 
 
 cdef object value_at(const uint8_t* data, int code):
-    """Return the number with this code at an address of any alignment."""
+    """Return the number at `data`, an address of any alignment; `code` is as in Python's struct."""
     cdef uint64_t value = 0
     memcpy(&value, data, size_of(code))
     if code == c"i":
@@ -76,7 +77,7 @@ cdef object value_at(const uint8_t* data, int code):
 
 
 cdef class Pages:
-    """A block (base/blocks.pxd) with the rows of a table, which it frees with the table."""
+    """The memory of a table's rows: a block (base/blocks.pxd), which is freed with the table."""
 
     cdef uint8_t* start
     cdef size_t size            # bytes of the rows
@@ -88,7 +89,7 @@ cdef class Pages:
 
 
 cdef object detach_rows(Vec* rows):
-    """Return the memory of a Vec, as bytes or Pages; the Vec is empty afterwards."""
+    """Return the memory of a Vec (growing array), as bytes or Pages; it is empty afterwards."""
     cdef size_t size = rows.count * rows.row, room = rows.room * rows.row
     cdef Pages pages
     if rows.borrowed or size < MEDIUM_BLOCK:
@@ -96,7 +97,7 @@ cdef object detach_rows(Vec* rows):
     if size < LARGE_BLOCK and room >= LARGE_BLOCK:
         if blocks.no_recycling:
             return vec_to_bytes(rows)
-        # The Vec reserved a large page, and uses only a part of it.
+        # The Vec reserved a large page, and uses only a part: its rows move to a smaller block.
         pages = new_rows(size)
         memcpy(pages.start, rows.data, size)
         vec_free(rows)
@@ -349,7 +350,7 @@ cdef class Rebuilds(Table):
 
 
 cdef class Spans(Table):
-    """The output sections whose contents are in one blob."""
+    """Ranges of one blob, each with the output section whose contents it is."""
 
     def __cinit__(self, data=b""):
         self.rows = <const SpanRow*>self.hold(sizeof(SpanRow), SPAN_ROW)
@@ -364,14 +365,14 @@ cdef class Spans(Table):
 
 
 cdef class FilePlaces(Table):
-    """The place of each output section in the file."""
+    """Offset and size in the file, name and source of each output section."""
 
     def __cinit__(self, data=b""):
         self.rows = <const PlaceRow*>self.hold(sizeof(PlaceRow), PLACE_ROW)
 
 
 cdef class Patches(Table):
-    """Fields of the image with their values."""
+    """Fields of the image that relocations patch, each with its value."""
 
     def __cinit__(self, data=b""):
         self.rows = <const PatchRow*>self.hold(sizeof(PatchRow), PATCH_ROW)
@@ -413,7 +414,7 @@ cdef class Numbers(Table):
 
 
 cdef class Indices(Table):
-    """Indices in the output, or offsets in its string table, u32; 0 if not in the output."""
+    """Indices in the output of sections or symbols, or offsets in .strtab, u32; 0 if not there."""
 
     def __cinit__(self, data=b""):
         self.rows = <const uint32_t*>self.hold(sizeof(uint32_t), b"I")

@@ -34,7 +34,7 @@ ctypedef struct ObjectsView:
     bint executable             # False with -r
 
 
-# The contents of the output.
+# The contents of the output, and what becomes of the symbols and sections of the inputs.
 ctypedef struct MergedView:
     const EntityRow* entities
     size_t entity_count

@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 # Rows of members; `pylink.inputs.archiveformat` has their columns.
 MemberRows: TypeAlias = bytes
-# Offsets in the data, in bytes: the next header, the long names (0 before they are found), and the
-# size of these.
+# The place at which the next call of `list_members` continues, in bytes: offset in `data` of the
+# next header, offset of the table of long names (0 before it is found), and size of that table.
 WalkState: TypeAlias = tuple[int, int, int]
 # A reason of `pylink.inputs.archiveformat`, the offset of the header in the archive, the number
 # that is wrong, and what it must not exceed.

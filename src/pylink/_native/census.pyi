@@ -7,7 +7,10 @@ from collections.abc import Iterable
 Columns = tuple[list[bytes], bytes, bytes, bytes, bytes]
 
 def build_slots(roots: bytes, ends: bytes, text: bytes) -> bytes:
-    """Build the hash table of files for `set_base`: row numbers (int32), -1 for an empty slot."""
+    """Build the hash table of files for `set_base`: row numbers (int32), -1 for an empty slot.
+
+    The arguments are columns of the files, as in Columns.
+    """
 
 class Census:
     """The files of an index, and those that a run finds in its trees."""
@@ -15,9 +18,10 @@ class Census:
     def set_base(self, names: list[bytes], data: bytes, places: Iterable[int]) -> None:
         """Set the first rows, which stay in `data`; rows of `add_rows` replace them.
 
-        `places` are the start offsets of ends, stamps, roots, slots and text, and the end of the
-        text; slots are a table of `build_slots`. `ValueError` if rows were added before, and for
-        columns of different lengths, `IndexError` for an invalid root or path.
+        `names` are the paths of the roots. `places` are the offsets in `data` at which ends,
+        stamps, roots, slots and text start, and the end of the text; slots are a table of
+        `build_slots`. `ValueError` if rows were added before, and for columns of different lengths,
+        `IndexError` for an invalid root or path.
         """
 
     def add_rows(

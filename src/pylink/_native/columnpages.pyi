@@ -2,7 +2,8 @@
 
 # The dictionary page or None, the number of its values (0 for None), and the data page.
 Pages = tuple[bytes | None, int, bytes]
-# Numbers (int32) of the values of a dictionary, and its `ends` (int64, offsets in bytes) and text.
+# A column of texts: the number (int32) of each row's text in a dictionary, the `ends` of the texts
+# in that dictionary (int64, offsets in bytes), and the texts, joined.
 Words = tuple[bytes, bytes, bytes]
 
 def number_pages(values: bytes, width: int, valid: bytes | None = None) -> Pages:

@@ -7,9 +7,10 @@ A link that selects kernels writes a small `.nv.constant3` piece only once
 from pylink._native.results import PlacedTables
 
 def fold_pieces(placed: PlacedTables) -> None:
-    """Write the bank as the file has it: fills `outs` and `null_value`, and adds its contents.
+    """Make the file-scope constant bank as the file has it; fills `outs` and `null_value`.
 
-    `null_value` is the offset in bytes of the last small piece that stays; without one it does not
-    change. No piece is folded if a relocation would then change bytes that are dropped, or that
-    are after the end of the bank.
+    A small piece (one input's part of the bank) that repeats another one is dropped: it is folded.
+    The bank is added as contents of its section. `null_value` is the offset in bytes of the last
+    small piece that stays; without one it does not change. No piece is folded if a relocation would
+    then change bytes that are dropped, or that are after the end of the bank.
     """

@@ -7,13 +7,13 @@ def read_cubins(
 ) -> tuple[bytes, Columns]:
     """Return an IndexedKind (a byte) for each file, and the objects and sections of cubins.
 
-    `files` are columns of a census: names, roots, ends, text, stamps. Kinds:
+    `files` are columns of a census: names, roots, ends, text, stamps. `first` is the number of the
+    first cubin in the index, `hasher` the address of a hash function (see `list_sections`). Kinds:
 
     * 0: a cubin; its object is the next in the result
     * 1: no device code
     * 2: to be opened by the caller, since it contains other files, has more than `largest` bytes,
       cannot be read, or has another stamp now (of an unknown stamp, only the size is compared)
 
-    `first` and `hasher` are those of `list_sections`. `ValueError` for columns of different
-    lengths, `IndexError` for an invalid root or path.
+    `ValueError` for columns of different lengths, `IndexError` for an invalid root or path.
     """

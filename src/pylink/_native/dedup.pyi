@@ -4,15 +4,16 @@ from typing import TypeAlias
 
 from typing_extensions import Buffer
 
-# Name, kind (0 null, 1 named, 2 section, 3 private), type and binding.
+# Name, kind (0 null, 1 named, 2 section, 3 private to its file), type and binding of a symbol.
 SymbolFacts: TypeAlias = tuple[bytes, int, int, int]
-# Number of headers, number of targets, sum over header keys, sum over target keys (modulo 2**64),
-# and whether all keys differ.
+# Number of section headers and of relocation sections (targets), a sum over the keys of each
+# (hashes; modulo 2**64), and whether all keys differ.
 Signature: TypeAlias = tuple[int, int, int, int, bool]
 
 class Result:
     """Why a candidate folds or does not, and the work that this took.
 
+    A candidate folds if the Mercury sections of another file, the reference, can replace its own.
     `why` is a row of `pylink.mercury.reasons.REASONS`. `index` is the entry of the candidate's
     vector that fails, and `twin` the one of the reference that it was compared with. `offset` is
     the first differing byte or the failing relocation entry, `symbol` the symbol index that
@@ -35,8 +36,8 @@ class Vectors:
 
     Only symbols, digests and lookup tables are added later.
 
-    `primary` holds read-only buffers, `headers` rows (name, sh_size, sh_link and sh_info as one
-    u64, sh_addralign, whose low 32 bits count), `targets` rows (name, payload). Keys of the lookup
+    `primary` holds the bytes of sections, `headers` rows (name, sh_size, sh_link and sh_info as one
+    u64, sh_addralign, whose low 32 bits count), `targets` rows (name, bytes). Keys of the lookup
     tables are cut to the bits of `key_mask`. Raises OverflowError for a field that does not fit.
     """
 
@@ -85,16 +86,17 @@ class Vectors:
         """Return the numbers that must agree for a candidate to be accepted.
 
         A candidate whose keys all differ is only accepted by references with the same first four
-        values: with equal numbers of rows, twins of different rows are different rows.
+        values: different rows equal different rows there, and these are all if the numbers agree.
         """
     def target_key(self, row: int) -> int:
-        """Return the key of one target, a hash of its stripped name and its size."""
+        """Return the key of one target, a hash of its name without `.nv.merc` and of its size."""
     def find_target(self, key: int) -> int:
         """Return the row of the first target with `key`, or -1."""
     def list_missing_digests(self, reference: Vectors) -> list[int]:
-        """List targets without digest whose key several targets of `reference` have.
+        """List the rows of targets without digest whose key several targets of `reference` have.
 
-        `reference` may be this object.
+        A digest is a hash of a target's bytes, for targets with equal keys. `reference` may be
+        this object.
         """
     def set_digests(self, rows: list[int], digests: list[int]) -> None:
         """Fill the digests (uint64) of some targets. ValueError for one that is filled."""
@@ -104,15 +106,16 @@ class Vectors:
 def compare(reference: Vectors, candidate: Vectors, *, hashed: bool, symbols: bool) -> Result:
     """Decide whether `candidate` folds into `reference`.
 
-    `hashed` finds twins by key instead of linearly. `symbols` checks, if both objects have symbols,
-    that equal indices mean equal symbols. With `hashed` the result may be NEEDS_DIGESTS: fill those
-    that `list_missing_digests` lists for both objects, and continue with `compare_targets`.
+    `hashed` finds equal entries by key instead of linearly. `symbols` checks, if both objects have
+    symbols, that equal indices mean equal symbols. With `hashed` the result may be NEEDS_DIGESTS:
+    fill those that `list_missing_digests` lists for both objects, and continue with
+    `compare_targets`.
     """
 
 def compare_targets(
     reference: Vectors, candidate: Vectors, first: Result, *, symbols: bool
 ) -> Result:
-    """Continue `compare`, whose result is `first`, with stage 3; counts have the work of both."""
+    """Compare the targets after `compare`, which returned `first`; counts have the work of both."""
 
 def find_first_accepting(
     references: list[Vectors], candidate: Vectors, *, symbols: bool

@@ -5,11 +5,11 @@ from typing import TypeAlias
 from pylink._native.results import ObjectTables
 from pylink._native.tables import Sections, Symbols
 
-# A step that a file's format forbids: the number of the file, the SectionRow, the offset in the
-# section in bytes, and the reason, which is empty if the file is valid but cannot be changed.
+# A step (one change of one file) that is impossible: the number of the file, the SectionRow, the
+# offset in it in bytes, and what is damaged there; empty if the file is valid.
 StepFault: TypeAlias = tuple[int, int, int, str]
-# The number of a file, and how many of its instructions wait because their schedule in nvlink's
-# output is unknown.
+# The number of a file, and how many of its instructions were changed otherwise than by nvlink: the
+# next one waits for the result, since only a compiler can compute the schedule that nvlink writes.
 SlowedFile: TypeAlias = tuple[int, int]
 
 def rewrite_exits(

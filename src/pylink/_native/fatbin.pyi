@@ -8,12 +8,13 @@ inside the arena. docs/inputs.md has the format.
 from collections.abc import Callable
 from typing import TypeAlias
 
-# By source: the number of its arena (int32), its (offset u64, size u64) in bytes there, and a byte
-# of `pylink.facts.inputkinds`.
+# By source (an input, or a member of an archive): the number of its arena (int32), its (offset u64,
+# size u64) in bytes there, and a byte of `pylink.facts.inputkinds`.
 ArenaNumbers: TypeAlias = bytes
 Extents: TypeAlias = bytes
 Kinds: TypeAlias = bytes
-# Rows of ENTRY, in order; a row of SOURCE for each source; a row of FAULT for each damaged source.
+# Rows of ENTRY, one for each piece of device code, in order; a row of SOURCE for each source; a row
+# of FAULT for each damaged source. `pylink.rowformats` has the columns.
 EntryRows: TypeAlias = bytes
 SourceRows: TypeAlias = bytes
 FaultRows: TypeAlias = bytes
@@ -22,7 +23,7 @@ Scan: TypeAlias = tuple[EntryRows, SourceRows, FaultRows]
 # result of `pick_entries`, which describes each.
 PickRows: TypeAlias = bytes
 Picked: TypeAlias = tuple[PickRows, list[int], list[int], list[int], list[int], int]
-# Names of external kernels, of internal kernels, and of variables, in order, as keys.
+# Names of kernels with global names, of other kernels, and of variables, in order, as keys.
 HostNames: TypeAlias = tuple[dict[bytes, None], dict[bytes, None], dict[bytes, None]]
 
 def find_entries(

@@ -8,11 +8,12 @@ from pylink._native.results import MergedTables, ObjectTables
 from pylink._native.tables import Numbers
 
 def find_winning_symbol(merged: MergedTables, reference: int, candidate: int) -> int:
-    """Return the first function that won in `candidate` but not in `reference`, or -1.
+    """Return the SymbolRow of a function of `candidate` whose copy in `reference` lost, or -1.
 
-    It is a SymbolRow of the file `candidate`. The copy in `reference` lost, and with it the
-    relocations of its debug data. So the reference's sections could not replace the candidate's.
-    `IndexError` for an invalid file number.
+    The function's copy in the candidate did not lose. The first such function counts. Both
+    arguments are numbers of files. A copy that lost also loses the relocations of its debug data,
+    so the reference's sections could not replace the candidate's. `IndexError` for an invalid file
+    number.
     """
 
 def pair_sections(objects: ObjectTables, pairs: bytes) -> Numbers:

@@ -51,7 +51,8 @@ class Repeat:
 def open_library(codec: int, path: bytes) -> bool:
     """Use the library at `path` for a codec from now on; False if it cannot decompress.
 
-    Without a library for its codec a payload cannot be decompressed.
+    `codec` is a Codec of `pylink.facts.picknumbers`. Without a library for its codec a payload
+    cannot be decompressed.
     """
 
 def return_memory() -> None:
@@ -69,9 +70,9 @@ class Ledger:
     ) -> list[Measured | None]:
         """Decompress and count payloads, and compress again those with `is_recompressed`.
 
-        A payload without bytes is read from `file`, a descriptor, at its offset. Its `packed`
-        bytes become `full`. The rows of a payload share the installed and the downloaded bytes in
-        proportion to their sizes. Frames are those of the Zstandard `level`.
+        A payload without bytes is read from `file`, a descriptor, at its offset. Its `packed` bytes
+        in the file become `full` bytes. The rows of a payload share the installed and the
+        downloaded bytes in proportion to their sizes. Frames are those of the Zstandard `level`.
 
         None for a payload that cannot be decompressed, and for a cubin with damaged headers; these
         are not counted. EOFError if the file is too short, OSError if it cannot be read.

@@ -3,7 +3,7 @@
 from pylink._native.results import PlacedTables
 
 def apply_pools(placed: PlacedTables) -> None:
-    """Fill the kernels' pools, and add the contents of every pool that grew.
+    """Fill the kernels' literal pools, and add the contents of every pool that grew.
 
     The `values` of constants of device functions become offsets in the pools, their `homes` the
     pools, and `outs` get the pools' sizes and alignments. `null_value` is the offset in its
@@ -11,4 +11,4 @@ def apply_pools(placed: PlacedTables) -> None:
     """
 
 def has_pool_above(placed: PlacedTables, limit: int) -> bool:
-    """Return whether a kernel's pool, as placed, has more than `limit` bytes."""
+    """Return whether a kernel's literal pool, as placed, has more than `limit` bytes."""

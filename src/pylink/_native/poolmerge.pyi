@@ -3,7 +3,7 @@
 from pylink._native.results import PlacedTables
 
 def merge_pools(placed: PlacedTables, limit: int) -> bool:
-    """Merge the pools of all kernels into one, unless it would have more than `limit` bytes.
+    """Merge all kernels' literal pools into one, unless it would have more than `limit` bytes.
 
     Returns whether they were merged: then `outs`, `values`, `homes` and `null_value` are updated,
     and the contents are added. Otherwise nothing changes. MemoryError if memory is exhausted.

@@ -10,10 +10,10 @@ from pylink._native.results import MergedTables
 from pylink._native.tables import Sections
 
 def cut_pools(merged: MergedTables) -> Sections:
-    """Return the input sections with the pools of linked copies cut after their last constant.
+    """Return the input sections; literal pools of linked copies are cut after the last constant.
 
-    The bytes after it were appended by an earlier stage of linking. The same object if nothing is
-    cut.
+    The bytes after it were appended by an earlier stage of linking. Returns the same object if
+    nothing is cut.
     """
 
 def place_pools(merged: MergedTables) -> None:

@@ -5,12 +5,13 @@ from typing import TypeAlias
 from pylink._native.debug import HeaderPatches, LineUnits, Moved, PieceRelocations, Pieces
 from pylink._native.results import MergedTables
 
-# The RebuildRow number (i32) of each relocation row.
+# The number (i32) of the RebuildRow from which each row of PieceRelocations was made.
 RebuildNumbers: TypeAlias = bytes
-# The input section (i32) of each piece.
+# The SectionRow number (i32) of each row of Pieces.
 PieceSections: TypeAlias = bytes
 
-# A rebuilt section: OutRow, RebuildRow numbers of its relocations, those that stay, size in bytes.
+# A rebuilt debug section: its OutRow, the RebuildRow numbers of its relocations, the relocations
+# that stay, and its size in bytes.
 RebuiltSection: TypeAlias = tuple[int, RebuildNumbers, Moved, int]
 
 def find_debug_section(merged: MergedTables, name: bytes) -> int:

@@ -9,7 +9,7 @@ from pylink._native.results import PlacedTables
 from pylink._native.tables import Patches
 
 def find_unfit(patches: Patches, size: int) -> int:
-    """Return the number of the first row that cannot be written, or -1.
+    """Return the number of the first row of `patches` that cannot be written, or -1.
 
     Its type has no field, or the field ends after the image, which has `size` bytes.
     """

@@ -13,5 +13,5 @@ def record_resolved(merged: MergedTables) -> None:
 def refers_to_deleted_array(placed: PlacedTables, reserved: int) -> bool:
     """Return whether debug data refers to an extern array that has lost its symbol.
 
-    Only in a link in which `.nv_debug.shared` has variables besides the `reserved` bytes.
+    False if `.nv_debug.shared` has no variables after its `reserved` bytes, those of the system.
     """

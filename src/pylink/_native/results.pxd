@@ -10,10 +10,13 @@ from pylink._native.tables cimport (
 from tables.views cimport MergedView, ObjectsView, PlacedView, SharedView
 
 
+# The tables that a phase makes. No column can be set after `seal`.
 cdef class Result:
     cdef bint sealed
+    # Raise AttributeError if the result is sealed; native functions call this before they fill it.
     cdef int fill(self) except -1
 
+# The inputs, and the options that native functions need. `view` sets pointers to the tables' rows.
 cdef class ObjectTables(Result):
     cdef public bytes arena
     cdef public Files files
@@ -25,6 +28,7 @@ cdef class ObjectTables(Result):
     cdef readonly bint executable
     cdef void view(self, ObjectsView* view) noexcept
 
+# The sections, symbols and relocations of the output. `view` sets pointers to the tables' rows.
 cdef class MergedTables(Result):
     cdef public ObjectTables objects
     cdef public Entities entities
@@ -52,6 +56,7 @@ cdef class MergedTables(Result):
     cdef public Values array_align
     cdef void view(self, MergedView* view) noexcept
 
+# Shared variables, their users and their layout. `view` sets pointers to the tables' rows.
 cdef class SharedTables(Result):
     cdef public SharedVariables variables
     cdef public SharedUses uses
@@ -65,6 +70,7 @@ cdef class SharedTables(Result):
     cdef public Offsets ties
     cdef void view(self, SharedView* view) noexcept
 
+# The layout of the output. `view` sets pointers to the tables' rows.
 cdef class PlacedTables(Result):
     cdef readonly MergedTables merged
     cdef public Outs outs

@@ -4,7 +4,8 @@ from typing import TypeAlias
 
 from typing_extensions import Buffer
 
-# The index of the section, -1 for headers and padding; the part; and the number of bytes.
+# The index of the section, -1 for headers and padding; the part, a number of
+# `pylink.size.model.PARTS`, such as that of code; and the number of bytes.
 SectionBytes: TypeAlias = tuple[int, int, int]
 
 def section_bytes(cubin: Buffer) -> list[SectionBytes]:

@@ -1,8 +1,8 @@
 """The sections of many cubins in an arena as columns (names, sizes, digests), for an index."""
 
 # Packed rows of objects, which are the cubins; the columns of sections, as in
-# `pylink.fleet.columns.SECTIONS`, but with names as numbers (int32); dictionaries of families and
-# of suffixes, with the end of each name (int64, with a 0 in front) and the text.
+# `pylink.fleet.columns.SECTIONS`, but with names as numbers (int32); dictionaries of the families
+# (such as `.text`) and the suffixes in names, with the end of each (int64, a 0 in front), and text.
 Columns = tuple[bytes, tuple[bytes, ...], tuple[bytes, bytes], tuple[bytes, bytes]]
 
 def list_sections(arena: bytes, extents: bytes, first: int, hasher: int) -> Columns:

@@ -5,9 +5,10 @@ from pylink._native.results import MergedTables, PlacedTables, SharedTables
 def gather(merged: MergedTables) -> SharedTables:
     """Make the tables of shared variables and their users.
 
-    Ties of extern arrays are entities: the function with the use or, with -g, the array. With -r
-    only the kernels' own code counts, and `merged.array_align` says which kernels refer to arrays
-    through their instance. A variable without a symbol has the entity -1.
+    A tie is the entity of the function that uses an extern array or, with -g, of the array: kernels
+    with the same tie need the array at one address. With -r only the kernels' own code counts, and
+    `merged.array_align` says which kernels refer to arrays through their instance. A variable
+    without a symbol has the entity -1.
     """
 
 def apply_layout(
@@ -17,10 +18,9 @@ def apply_layout(
 
     Fills `values`, `homes`, `outs`, `symbol_values`, `merc_values`, `dynamic` and `lost`; also
     `null_value`, since nvlink stores the value of variables without a symbol in the null symbol.
-    With -r variables keep their alignments as values.
-    With `keep_symbols` they stay in the symbol table. A variable that one kernel uses is in the
-    section of this kernel, and its value counts the bytes that the system reserves, if it
-    `reserves` any.
+    With -r variables keep their alignments as values. With `keep_symbols` they stay in the symbol
+    table. A variable that one kernel uses is in the section of this kernel, and its value counts
+    the bytes that the system reserves, if it `reserves` any.
     """
 
 def find_oversized(

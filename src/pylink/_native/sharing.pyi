@@ -8,7 +8,7 @@ arenas: its number among the shared ones, or -1.
 from collections.abc import Container
 
 def list_packed(picks: bytes, arena_numbers: bytes) -> list[int]:
-    """Return the place (arena and offset as a number) of each packed payload in a shared arena."""
+    """Return the place (arena number << 48 | offset) of each packed payload in shared arenas."""
 
 def replace_packed(
     picks: bytes,
@@ -19,9 +19,10 @@ def replace_packed(
 ) -> tuple[bytes, bytes]:
     """Replace packed payloads by copies that were decompressed before: (picks, missing).
 
-    `stored` maps places to places in the stores, which are arenas of decompressed payloads; the
-    first store is arena number `first` of the returned picks. `missing` are the picks of other
-    compressed payloads, with `places` only those at these places.
+    Packed payloads are compressed ones in shared arenas. `stored` maps their places (see
+    `list_packed`) to places in the stores, which are arenas of decompressed payloads; the first
+    store is arena number `first` of the returned picks. `missing` are the picks of other packed
+    payloads, with `places` only those at these places.
     """
 
 def record_unpacked(

@@ -14,7 +14,8 @@ from tables.rows cimport (
 from tables.sharedrows cimport ExternUseRow, KernelRow, UseRow, VariableRow
 
 
-# Memory for the rows of a table: bytes, or a block of its own if it is large.
+# Return memory for the rows of a table: that of a Vec, which is empty afterwards, or `size` new
+# bytes, uninitialized. The result is bytes or, if it is large, Pages (a block of its own).
 cdef object detach_rows(Vec* rows)
 cdef object new_rows(size_t size)
 
@@ -37,82 +38,82 @@ cdef class Table:
     cdef const void* hold(self, size_t size, const char* format) except? NULL
 
 cdef class Files(Table):
-    cdef const FileRow* rows
+    cdef const FileRow* rows          # input files
 
 cdef class Sections(Table):
-    cdef const SectionRow* rows
+    cdef const SectionRow* rows       # sections of all inputs
 
 cdef class Symbols(Table):
-    cdef const SymbolRow* rows
+    cdef const SymbolRow* rows        # symbols of all inputs
 
 cdef class Faults(Table):
-    cdef const FaultRow* rows
+    cdef const FaultRow* rows         # why an input was refused
 
 cdef class Entities(Table):
-    cdef const EntityRow* rows
+    cdef const EntityRow* rows        # distinct symbols of the link
 
 cdef class Calls(Table):
-    cdef const CallRow* rows
+    cdef const CallRow* rows          # rows of the call graph
 
 cdef class Clashes(Table):
-    cdef const ClashRow* rows
+    cdef const ClashRow* rows         # conflicting definitions
 
 cdef class Functions(Table):
-    cdef const FunctionRow* rows
+    cdef const FunctionRow* rows      # registers and stack by entity
 
 cdef class LiteralPools(Table):
-    cdef const PoolRow* rows
+    cdef const PoolRow* rows          # pieces of literal pools
 
 cdef class Outs(Table):
-    cdef const OutRow* rows
+    cdef const OutRow* rows           # sections of the output
 
 cdef class OutSymbols(Table):
-    cdef const OutSymbolRow* rows
+    cdef const OutSymbolRow* rows     # symbols of the output
 
 cdef class Emitted(Table):
-    cdef const EmittedRow* rows
+    cdef const EmittedRow* rows       # relocations in the output
 
 cdef class Fixups(Table):
-    cdef const FixupRow* rows
+    cdef const FixupRow* rows         # relocations that the link resolves
 
 cdef class Rebuilds(Table):
-    cdef const RebuildRow* rows
+    cdef const RebuildRow* rows       # relocations of rebuilt debug sections
 
 cdef class Spans(Table):
-    cdef const SpanRow* rows
+    cdef const SpanRow* rows          # ranges of a blob with the contents of sections
 
 cdef class FilePlaces(Table):
-    cdef const PlaceRow* rows
+    cdef const PlaceRow* rows         # offset and size of each section in the file
 
 cdef class Patches(Table):
-    cdef const PatchRow* rows
+    cdef const PatchRow* rows         # fields of the image with their values
 
 cdef class SharedVariables(Table):
-    cdef const VariableRow* rows
+    cdef const VariableRow* rows      # shared variables
 
 cdef class SharedUses(Table):
-    cdef const UseRow* rows
+    cdef const UseRow* rows           # which kernel uses which variable
 
 cdef class ExternUses(Table):
-    cdef const ExternUseRow* rows
+    cdef const ExternUseRow* rows     # kernels that use extern arrays
 
 cdef class SharedSizes(Table):
-    cdef const KernelRow* rows
+    cdef const KernelRow* rows        # shared memory of each kernel
 
 cdef class Numbers(Table):
-    cdef const int32_t* rows
+    cdef const int32_t* rows          # numbers of rows, or -1
 
 cdef class Indices(Table):
-    cdef const uint32_t* rows
+    cdef const uint32_t* rows         # indices or offsets in the output, or 0
 
 cdef class Values(Table):
-    cdef const uint64_t* rows
+    cdef const uint64_t* rows         # addresses, sizes, offsets
 
 cdef class Offsets(Table):
-    cdef const int64_t* rows
+    cdef const int64_t* rows          # offsets, or -1
 
 cdef class Marks(Table):
-    cdef const uint8_t* rows
+    cdef const uint8_t* rows          # 0 or 1, or a Resolution
 
 cdef class Blob(Table):
-    cdef const uint8_t* rows
+    cdef const uint8_t* rows          # bytes of the output

@@ -85,17 +85,17 @@ class Rebuilds(Table[rows.RebuildRow]):
     """Relocations of debug sections that the link computes again, from sm_100 on."""
 
 class Spans(Table[rows.SpanRow]):
-    """The output sections whose contents are in one blob."""
+    """Ranges of one blob, each with the output section whose contents it is."""
 
     @staticmethod
     def whole(out: int, size: int) -> Spans:
         """Return one row that assigns a whole blob, of `size` bytes, to the section `out`."""
 
 class FilePlaces(Table[rows.PlaceRow]):
-    """The place of each output section in the file."""
+    """Offset and size in the file, name and source of each output section."""
 
 class Patches(Table[rows.PatchRow]):
-    """Fields of the image with their values."""
+    """Fields of the image that relocations patch, each with its value."""
 
 class SharedVariables(Table[rows.VariableRow]):
     """Shared variables that are not overridden, in creation order."""
@@ -113,7 +113,7 @@ class Numbers(Table[int]):
     """Numbers of rows, i32; -1 for no row."""
 
 class Indices(Table[int]):
-    """Indices in the output, or offsets in its string table, u32; 0 if not in the output."""
+    """Indices in the output of sections or symbols, or offsets in .strtab, u32; 0 if not there."""
 
 class Values(Table[int]):
     """Addresses, sizes and offsets, u64."""

@@ -6,7 +6,8 @@ from pylink._native.tables import Sections
 def drop_constants(merged: MergedTables, names: list[bytes], limit: int) -> Sections:
     """Return the input sections; unused constants have no bytes if only the others fit `limit`.
 
-    The same object if all fit, or the used ones do not. A dropped section has no bytes and no
+    `limit` is the room in the file-scope constant bank in bytes. Returns the same object if all
+    constants fit, or the used ones do not. A dropped section has no bytes and no
     relocations; its variables get the flag INTERNAL in `entities`, so they have no symbols.
     Variables whose name contains one of `names` count as used.
     """

@@ -1,7 +1,10 @@
 """Compresses payloads with the library of the package `zstandard`."""
 
 def open_library(codec: int, path: bytes) -> bool:
-    """Use the library at `path` for a codec from now on; False if it cannot decompress."""
+    """Use the library at `path` for a codec from now on; False if it cannot decompress.
+
+    `codec` is a Codec of `pylink.facts.picknumbers`.
+    """
 
 def frame_of(payload: bytes, level: int, *, checked: bool = True) -> bytes | None:
     """Compress the payload to one Zstandard frame; with `checked`, decompress and compare it.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pylink.options.model import Input as LinkInput
     from pylink.options.table import Value
 
-# Options of links that the step sets itself.
+# Options of links that the device-link step sets itself.
 STEP_OPTIONS = ("cpu_arch", "machine", "register_link_binaries", "relocatable_link", "report_arch")
 
 

@@ -12,7 +12,8 @@ docs/growth.md explains the criterion to users.
 3. The forecast is a multiple: the cost at twice the largest size, divided by the cost there. Its
    interval holds each multiple that some sum of functions up to n^2 forecasts, if that sum fits
    about as well as the closest one (95 % on each side). It also holds what the best sums for all
-   sizes and for the smaller sizes forecast. `CACHE_DIP` and `CACHE_RISE` allow for caches.
+   sizes and for the smaller sizes forecast, which raises no upper bound of a course. `CACHE_DIP`
+   and `CACHE_RISE` allow for caches.
 4. An interval that is too wide is not a forecast.
 
 Disturbances only make a call longer, so a point far above all others is omitted. The two largest
@@ -37,37 +38,43 @@ if TYPE_CHECKING:
 FEWEST_SIZES = 5
 LEAST_SPAN = 3.8
 # The course, a power of the size, is fitted to the sizes from each of these shares of the largest
-# one on: to the last two doublings and to the last one.
+# one on, if there are FEWEST_COURSE_SIZES: to the last two doublings and to the last one.
 COURSE_STARTS = (1 / 4, 1 / 2)
 FEWEST_COURSE_SIZES = 4
-# Smaller sizes confirm a steep growth if |log(their forecast / that of all sizes)| is below this.
+# Sizes up to half of the largest confirm a steep growth that all sizes show if they forecast about
+# the same cost at twice the largest size: |log(their forecast / that of all)| is below this.
 CONFIRM_LOG_ERROR = 0.15
-# Sizes are whole numbers, so a range may miss its bound by this factor.
+# Sizes are whole numbers, so a range of them, such as the last doubling, may miss its bound by this
+# factor.
 SIZE_TOLERANCE = 0.97
 
-# Each part of a sum must decrease the sum of squared errors by so many squares of the scatter: 4 is
-# the square of two standard errors.
+# Each parameter of a fit must decrease the sum of squared errors by so many squares of the scatter
+# (the relative error of a cost): 4 is the square of two standard errors.
 PART_PENALTY = 4.0
 
-# Relative error below which costs do not differ, because of clocks and rounding.
+# Relative error below which costs count as equal, because of clocks and rounding.
 LEAST_NOISE = 0.004
-# Largest relative error with which anything is forecast.
+# Largest relative error of a fit from which costs are forecast.
 MOST_NOISE = 0.15
-# The interval of a course also holds the forecasts of the sums for all sizes and for the smaller
-# ones, except for a sum whose relative error exceeds this.
+# Largest relative error of a sum that lowers the interval of a course, the power that fits the
+# largest sizes. The interval begins no higher than what such sums for all sizes and for the smaller
+# ones forecast.
 USEFUL_MISFIT = 0.06
-# A sum with n^3 is tried only if it forecasts more than this multiple for twice the size.
+# A sum with n^3 is tried only if it forecasts, at twice the size, more than this multiple of the
+# cost.
 LEAST_CUBIC_MULTIPLE = 3.0
-# Standard deviations by which the squares of a model may exceed what the scatter alone gives.
+# Standard deviations by which the sum of squared errors of a model may exceed what the scatter of
+# the costs alone gives.
 MAX_EXCESS_SIGMA = 5.0
-# The squares of the chosen sum may be so many times the limit by MAX_EXCESS_SIGMA, if those of the
-# sum with the least squares are within it.
+# The squared errors of the chosen sum of functions may be so many times the limit that
+# MAX_EXCESS_SIGMA gives, if those of the sum with the least errors are within it.
 CHOICE_TOLERANCE = 1.5
-# Multiples at twice the size beyond this one are of n^3: n^2 gives 4.
+# A larger multiple of the cost at twice the size is of n^3: n^2 gives 4.
 CUBIC_MULTIPLE = 4.2
 
-# Factors by which caches can change the cost of a doubling: on real links the cost of an input
-# rises by up to 20 % when tables outgrow a cache, and falls again.
+# Multiples of the forecast to which the interval of noisy costs is widened at least, before it is
+# trimmed. Caches change costs: on real links the cost of an input rises by up to 20 % when tables
+# outgrow a cache, and falls again.
 CACHE_DIP, CACHE_RISE = 0.85, 1.15
 # A larger scatter shows that the machine or its memory was busy. It may be busy for a link of twice
 # the size, too, so each bound of the interval moves outward by BUSY_FACTOR times the excess.
@@ -76,7 +83,8 @@ STEADY_SCATTER, BUSY_FACTOR = 0.015, 2.0
 # changes them.
 LEAST_TIME_SCATTER = 0.002
 
-# A sum with a multiple in this range may be linear growth that a cache disturbs.
+# A sum may be linear growth that a cache disturbs if it forecasts a multiple of the cost at twice
+# the size in this range: linear growth gives 2.
 LINE_LOW, LINE_HIGH = 2.0, 2.5
 # A course (the power for the last doublings) with a multiple from LINE_LOW to BENT_COURSE_HIGH may
 # be linear growth, too. The lower bound of its interval is then at most BENT_COURSE_MULTIPLE.
@@ -92,7 +100,8 @@ INTERVAL_RATIO_PER_PERCENT, INTERVAL_RATIO_MAX = 0.15, 2.5
 TRIM_RATIO_MAX, TRIM_ROUNDING = 1.15, 1 + 1e-9
 # A cost is steep if twice the size costs more than so many times as much, which n log n does not.
 STEEP_MULTIPLE = 2.35
-# For a sum of two growing functions, the limit is higher: a cache may make linear growth look so.
+# This limit is for a sum of two growing functions. It is higher, since a cache may make linear
+# growth look like such a sum.
 STEEP_MULTIPLE_OF_SUM = 2.6
 
 # Prior of the growth exponent: mean and standard deviation. It weighs as much as one measurement,
@@ -179,9 +188,10 @@ def _count_sizes_text(sizes: int) -> str:
 class _Range:
     """Points, the best sum for them, and the interval of the forecasts of all sums.
 
-    The closest sum has the least squares, the best sum the least penalty (see the head). `misfit`
-    is the relative error of the closest sum. `fits` means that the best sum is a model. `low` and
-    `high` bound the cost at twice the largest size, as multiples of the cost there.
+    The closest sum has the least squared errors. The best sum has the least penalty: its squared
+    errors, and more for each parameter and for a growth unlike n. `misfit` is the relative error of
+    the closest sum. `fits` means that the best sum is a model. `low` and `high` bound the cost at
+    twice the largest size, as multiples of the cost there.
     """
 
     def __init__(self, points: Points, scatter: float) -> None:
@@ -206,7 +216,11 @@ class _Range:
         self.low, self.high = self._interval(closest, max(scatter, self.misfit))
 
     def _interval(self, closest: Sum, noise: float) -> tuple[float, float]:
-        """Return the bounds of the multiples of sums that fit about as well as the closest one."""
+        """Return the bounds of what sums that fit about as well as the closest one forecast.
+
+        A forecast is the cost at twice the largest size, as a multiple of the cost there. `noise`
+        is the relative error of a cost.
+        """
         from pylink.aprof.sums import MULTIPLES, POWERS_OF_MULTIPLES
 
         profile = self.points.profile(len(USUAL))
@@ -319,8 +333,8 @@ class _Curve:
         full_range = self.full_range
         low, high = full_range.low, full_range.high
         if len(full_range.best.names) == 1 and is_between(full_range.best.names[0]):
-            # The best fit is a power n^p between two of the functions. The interval, which is of
-            # sums, omits these.
+            # The best fit is a power n^p between two of the named functions. The interval is that
+            # of sums of these functions, so the interval of the power is used instead.
             power = _Course(self.points, self.scatter)
             low, high = power.low, power.high
         if self.smaller is not None and self.smaller.fits:
@@ -387,8 +401,9 @@ class _Curve:
 class _Forecast:
     """The forecast of a curve without an allowance for caches.
 
-    `low` and `high` are the bounds of the multiple at twice the largest size. `course` is the least
-    multiple that the last doublings support. `model` is None if nothing fits; `reason` says why.
+    `low` and `high` are the bounds of the multiple: the cost at twice the largest size, divided by
+    the cost there. `course` is the least multiple that the last doublings support. `model` is None
+    if nothing fits; `reason` says why.
     """
 
     points: Points
@@ -435,7 +450,7 @@ def _candidate_sums(points: Points) -> list[Sum]:
 
 
 def _steep_limit(fitted: Sum) -> float:
-    """Return the multiple that the lower bound of the interval of a steep cost exceeds."""
+    """Return the multiple of the cost at twice the size above which a growth is steep."""
     growing = [name for name in fitted.names if name != "constant"]
     return STEEP_MULTIPLE if len(growing) == 1 else STEEP_MULTIPLE_OF_SUM
 

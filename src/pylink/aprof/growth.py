@@ -135,7 +135,11 @@ def _fit(
     unit: str,
     path: tuple[int, str] | None,
 ) -> Fit:
-    """Return the growth of a routine; `path` is its row of `Report.paths`, if any."""
+    """Return the growth of a routine from its points.
+
+    `cost` is the field of a Point to use, `walls` has wall times by size, `unit` is that of sizes.
+    `path` is the size from which the routine works in another way, and the name of this way.
+    """
     sizes_and_costs = [(float(point.rms), float(getattr(point, cost))) for point in points]
     size, largest_cost = points[-1].rms, sizes_and_costs[-1][1]
     growth = _growth_after_path(size, path)
@@ -147,7 +151,7 @@ def _fit(
 
 
 def _growth_after_path(size: int, path: tuple[int, str] | None) -> Growth | None:
-    """Return a growth without forecast if the path changes near the largest size; else None."""
+    """Return a growth without forecast if `path` (see `_fit`) starts near `size`, else None."""
     if path is None or not size / PATH_REACH < path[0] <= 2 * size:
         return None
     start, path_name = path

@@ -31,12 +31,12 @@ def unit_comment(name: str, unit: str) -> str:
     return f'size "{name}" {unit}'
 
 
-# Comment about a routine that changes its path at some size: name, size, the path from there on.
+# Comment about a routine that works in another way (path) from some size on: name, size, path.
 PATH = re.compile(r'path "([^"]*)" ([0-9]{1,20}) (.*)')
 
 
 def path_comment(name: str, size: int, path: str) -> str:
-    """Return the comment for a routine that takes another path from `size` on."""
+    """Return the comment for a routine that works in another way, `path`, from `size` on."""
     return f'path "{name}" {size} {path}'
 
 
@@ -162,7 +162,7 @@ class Report:
         return {match[1] for match in matches if match is not None}
 
     def paths(self) -> dict[str, tuple[int, str]]:
-        """Return the size from which a routine takes another path, and the path, by its name."""
+        """Return, by routine, the size from which it works in another way (path), and this path."""
         matches = map(PATH.fullmatch, self.comments)
         return {match[1]: (int(match[2]), match[3]) for match in matches if match is not None}
 

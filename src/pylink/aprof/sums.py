@@ -26,14 +26,15 @@ from pylink.aprof.shapes import FUNCTIONS, NAMES, POWERS, function, power_name
 
 Array = NDArray[np.float64]
 
-# Exponent of the size in the weight of a point.
+# The weight of a point grows with its size to this power.
 WEIGHT_EXPONENT = 0.25
 
 # Multiples of the cost at twice the size that are tried, in steps of 1.5 %; n^3 gives 8.
 MULTIPLES: Array = np.concatenate([[1.0], np.geomspace(1.005, 9.0, 150)])
 POWERS_OF_MULTIPLES: Array = np.log2(MULTIPLES)
 
-# Keeps the equations of nearly equal functions soluble; far below any measurable cost.
+# This is added to determinants, so that the equations of nearly equal functions stay soluble. It is
+# far below any measurable cost.
 RIDGE = 1e-11
 
 
@@ -117,12 +118,12 @@ class Points:
         return Points(self.sizes[:count].tolist(), self.costs[:count].tolist(), resolution)
 
     def relative_errors(self, fitted: Sum) -> Array:
-        """Return the relative error of a sum at each point."""
+        """Return the relative error of a fitted sum at each point: its value / the cost - 1."""
         expected = np.array([fitted.at(size) for size in self.sizes.tolist()])
         return expected / self.costs - 1
 
     def power(self, *, constant: bool) -> Sum:
-        """Return the best power of the size, of any exponent; `constant` adds a constant part."""
+        """Return the best power of the size with one of POWERS; `constant` adds a constant part."""
         relative_sizes = self.sizes / self.sizes[-1]
         columns = relative_sizes[:, None] ** np.array(POWERS) * self._weights[:, None]
         column_squares, projection = (columns**2).sum(0), columns.T @ self._ones
@@ -160,9 +161,10 @@ class Points:
         return Sum((name,), (power_factor,), best_squares, multiple)
 
     def profile(self, functions: int) -> Array:
-        """Return, for each of MULTIPLES, the least sum of squares of sums that forecast it.
+        """Return, for each of MULTIPLES, the least squared error of fits that forecast it.
 
-        Squares are weighted; sums are of the first `functions` of NAMES.
+        Fits are sums of the first `functions` of NAMES. Their squared errors are weighted and added
+        over the points.
         """
         multiples = self._multiples[:functions]
         excess = multiples[None, :] - MULTIPLES[:, None]

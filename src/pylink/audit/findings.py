@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
 # Less unused relocatable code is not reported: every library that nvcc links has some.
 LEAST_REPORTED_BYTES = 1 << 20
-# Prefixes of system libraries that never have modules, so they may be missing.
+# Prefixes of system libraries that never have modules (device code), so findings do not tell that
+# one is missing.
 SYSTEM_LIBRARIES = ("ld-linux", "libc.", "libcuda.", "libcudart.", "libdl.", "libgcc_s.", "libm.",
          "libpthread.", "librt.", "libstdc++.")  # fmt: skip
 
 
 class Auditor:
-    """Reports the findings about a process to a sink."""
+    """Reports the findings about a process, the files that a program loads, to a sink."""
 
     def __init__(self, process: Process, sink: Sink) -> None:
         self._process = process
@@ -78,7 +79,7 @@ class Auditor:
             self._report_image(image, outcome, remedies)
 
     def _report_image(self, image: Image, outcome: Outcome, remedies: Remedies) -> None:
-        """Report an image that is not registered, and modules that call it too late."""
+        """Report an unregistered image (linked device code), and modules that call it too late."""
         file = image.file
         is_needed = image.calls or outcome.registered_ids.isdisjoint(file.answers)
         if not image.is_registered and not is_needed:
@@ -104,9 +105,9 @@ class Auditor:
     ) -> None:
         """Report an image that waits for the modules `absent`, which do not call it.
 
-        Either these modules call another file's image (the finding is audit-incomplete), or no file
-        contains them (audit-waiting). If other files have registered copies of all lost modules,
-        `-copy` is added to the kind.
+        The call of the last of its modules registers an image. Either the absent ones call another
+        file's image (the finding is audit-incomplete), or no file contains them (audit-waiting). If
+        other files have registered copies of all lost modules, `-copy` is added to the kind.
         """
         file = image.file
         takers = {module.id: taker for module, taker in outcome.takers.items()}

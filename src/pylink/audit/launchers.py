@@ -65,7 +65,7 @@ class _Symbol:
 
 
 def find_launchers(name: str, data: bytes) -> Iterator[Launcher]:
-    """Yield the launchers of an object or of an archive's members; NotAnObject if unreadable."""
+    """Yield each Launcher of an object or of an archive's members; NotAnObject if unreadable."""
     if not data.startswith((MAGIC, THIN_MAGIC)):
         yield from _find_in_object(name, data)
         return

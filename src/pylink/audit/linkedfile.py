@@ -80,7 +80,7 @@ def _read_segments(source: ByteSource) -> Iterator[SegmentHeader]:
 
 
 def _read_sections(source: ByteSource, file: LinkedFile) -> None:
-    """Fill in ids and fat binaries from the sections; without sections, ids from symbols."""
+    """Fill in ids of modules and fat binaries from sections; without these, ids from symbols."""
     sections = sections_of(source)
     by_name = {section.name: section for section in sections}
     file.has_sections = bool(sections)
@@ -100,7 +100,7 @@ def _read_sections(source: ByteSource, file: LinkedFile) -> None:
     answers = [name for name in answers if not name.startswith(LENT)]
     file.answers = list(dict.fromkeys([*answers, *(name for name in file.calls if name in lent)]))
     if not id_texts:
-        # Without __nv_module_id, the symbols still show the ids that other files see.
+        # Symbols show the ids that other files see, even if there is no __nv_module_id.
         file.answers = exported
         wrapped = ids_in_names(file.defined, WRAPPER_PREFIX)
         file.calls = list(dict.fromkeys([*undefined, *wrapped]))
@@ -109,7 +109,7 @@ def _read_sections(source: ByteSource, file: LinkedFile) -> None:
     if unregistered:
         file.add_fault(f"it names {len(unregistered)} modules that no symbol registers")
         file.calls = [name for name in file.calls if name in symbol_ids]
-    # A call inside the file needs no dynamic symbol.
+    # Calls of modules without a dynamic symbol stay inside the file.
     file.self_bound |= {name for name in file.answers if name not in {*exported, *undefined}}
     if LINKED_SECTION in by_name:
         section = by_name[LINKED_SECTION]

@@ -50,7 +50,7 @@ class Group:
 
 @dataclass
 class Process:
-    """All files that were found. `program` is the program, if one was named.
+    """The files that a process loads, as far as found. `program` is the program, if one was named.
 
     * `missing`: by name of a library that was not found, the path of the first file that needs it.
     * `skipped`: by path of a file that cannot be loaded, the reason.

@@ -47,7 +47,7 @@ class Image:
 
 @dataclass
 class Outcome:
-    """The outcome of registration.
+    """The outcome of the calls with which modules register while the files are loaded.
 
     * `unanswered`: modules whose registering function no file defines.
     * `without_code`: pairs of a file and an id, if the image of the file refers to the fat binary
@@ -82,9 +82,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class FileState:
-    """The module ids of a file, now or after another build step; `LinkedFile` explains the fields.
+    """The module ids of a file, now or after another build step.
 
-    Only `visible` is new: those of `answers` whose registering function other files find.
+    `calls`, `answers` and `self_bound` are as in `LinkedFile`: modules whose host code it contains,
+    modules in its image, and modules whose calls always reach this image. `visible` are those of
+    `answers` whose registering function other files find.
     """
 
     calls: tuple[bytes, ...]
@@ -102,7 +104,7 @@ def current_state(file: LinkedFile) -> FileState:
 def simulate(
     groups: Sequence[Group], changes: Mapping[LinkedFile, FileState] | None = None
 ) -> Outcome:
-    """Follow each call of a module while the files of `groups` are loaded, group by group.
+    """Follow the registering call of each module while the files of `groups` are loaded in order.
 
     `changes` has states of files to assume instead of the present ones.
     """

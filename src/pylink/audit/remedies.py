@@ -26,7 +26,7 @@ class Remedy:
 
 
 class Remedies:
-    """Finds remedies for the modules that a process loses."""
+    """Finds remedies for the modules that a process loses: their host code finds no kernels."""
 
     # A limit, since each trial simulates all calls of the process.
     MOST_TRIALS = 400
@@ -69,7 +69,7 @@ class Remedies:
         """Return whether the candidate saves all `modules` and loses no others."""
         changes = {**self._base, **candidate.changes}
         outcome = simulate(self._groups, changes)
-        # If a file no longer has a module, another file's copy of it must be registered.
+        # These are modules that a file no longer has. Another file's copies must be registered.
         copies = {
             module.id
             for module in modules
@@ -86,7 +86,7 @@ class Remedies:
         return self._base.get(file) or current_state(file)
 
     def for_image(self, file: LinkedFile, missing: Sequence[bytes]) -> Iterator[Remedy]:
-        """Yield remedies for an image that waits for the `missing` modules."""
+        """Yield remedies for an image that is not registered: `missing` modules do not call it."""
         takers = [
             taker
             for module, taker in self._outcome.takers.items()
@@ -124,7 +124,7 @@ class Remedies:
         if module.id in file.answers:
             yield from self._bind(file)
             yield from self._open(file)
-        # If several files contain a module, all but one may omit it: try the last one first.
+        # All but one of several files that contain a module may omit it: try the last one first.
         calls = [*image.calls, *image.late]
         for identifier in repeated_ids(calls):
             callers = [call.file for call in calls if call.id == identifier]
@@ -203,7 +203,7 @@ class Remedies:
                 answers = tuple(dict.fromkeys(lender.calls))
                 changes[lender] = replace(now, answers=answers, self_bound=frozenset(answers))
         kind = "audit-lend" if changes else "audit-borrow"
-        # If a library gets a device link of its own, files that linked its code no longer do.
+        # Files that linked the code of a library no longer do if it gets a device link of its own.
         users = [user for user in self._files if user not in lenders] if changes else [file]
         for user in users:
             now = self._state(user)

@@ -26,7 +26,9 @@ _TRIPLES = {EM_X86_64: "x86_64-linux-gnu", EM_AARCH64: "aarch64-linux-gnu"}
 class Finder:
     """Finds libraries; `directories` are those of -L.
 
-    `not_looked_at` has, by path that may not be read, the path of the first file that names it.
+    Without `is_system`, only these directories and those of `named_paths` are read, and directories
+    below them. `not_looked_at` has, by path that may not be read, the path of the first file that
+    names it.
     """
 
     def __init__(

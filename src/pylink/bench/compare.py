@@ -34,6 +34,7 @@ DIGEST = "digest of the inputs"
 class Change:
     """The change of one contender: of its time, and of its ratio to the control.
 
+    The control is a contender that did not change: an nvlink of the same release, or the copy.
     `before` and `after` are median times in seconds. `time` is the factor between them, `relative`
     the factor between the ratios to the control: None if there are none, as for the control.
     """
@@ -134,7 +135,7 @@ def other_facts(before: Results, after: Results) -> list[tuple[str, str, str]]:
 
 
 def warnings(before: Results, after: Results, names: tuple[str, str]) -> list[str]:
-    """Return texts about conditions that make the comparison less reliable."""
+    """Return texts about conditions that make the comparison of files `names` less reliable."""
     warning_texts = []
     if before.facts.get(DIGEST) != after.facts.get(DIGEST):
         warning_texts.append("the links are not the same: their inputs differ")

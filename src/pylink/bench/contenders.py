@@ -69,7 +69,7 @@ COPY_DESCRIPTION = "writes every input to one file while reading, in a process t
 
 
 class Contender(ABC):
-    """One way to write the output.
+    """One way to write the output, which is measured beside others.
 
     * `name`: its name in tables.
     * `about`: a description, which says what of its work is timed.

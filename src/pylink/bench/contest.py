@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pylink.bench.commandline import Link
     from pylink.bench.contenders import Contender
 
-# Shares of the inputs that contenders also link.
+# Shares of the inputs that contenders also link, besides all of them, to see times grow.
 PARTS = (Fraction(1, 8), Fraction(1, 4), Fraction(1, 2))
 # Least number of inputs for parts: an eighth of fewer is less than two.
 FEWEST_INPUTS = 16
@@ -214,13 +214,16 @@ class Contest:
         return not contender.failed and (turn < FEWEST_ROUNDS or self._is_quick(contender))
 
     def _is_quick(self, contender: Contender) -> bool:
-        """Return whether a contender has not spent the time limit."""
+        """Return whether a contender has worked for less than the time limit (`patience`)."""
         return self._spent_seconds.get(contender.name, 0.0) < self._plan.patience
 
     def _measure(
         self, contender: Contender, mode: str, part: Fraction, size: int, turn: int
     ) -> None:
-        """Let a contender link the `part` with `size` inputs in round `turn`, and add the run."""
+        """Let a contender link the `part` with `size` inputs in round `turn`, and add the run.
+
+        `mode` is WARM or, after a pause, RESTED.
+        """
         self._remove_output()
         self._report(f"{contender.name}, {size} inputs, round {turn + 1}")
         start = time.perf_counter()
