@@ -84,7 +84,7 @@ def compared_page(
     warnings: Sequence[str],
     others: Sequence[tuple[str, str, str]],
 ) -> str:
-    """Return the page of two measurements; facts and answers are those of the second."""
+    """Return the page of two measurements; facts and footnotes are those of the second."""
     return _render(
         title=f"pylink bench: {names[0]} and {names[1]}",
         summary=[

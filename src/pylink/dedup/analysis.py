@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from pylink.mercury.objects import MercuryObject, Payload
     from pylink.mercury.stats import Stats
 
-# For each section, the number of kept objects among which the most similar one is searched for.
+# The search for the most similar object considers, for each section of an object that does not
+# fold, at most this number of earlier objects that do not fold and have an equal section.
 MAX_COMPARED = 16
 # Label of all relocation sections in the table of section families.
 RELOCATIONS = "rela"

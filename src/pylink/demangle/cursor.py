@@ -100,7 +100,10 @@ class Cursor(ABC):
         return part
 
     def recall(self) -> Type:
-        """Read an abbreviation after its `S` (`_`, `0_`, ... in base 36) and return its part."""
+        """Read an abbreviation after its `S` (`_`, `0_`, ... in base 36).
+
+        Return the earlier part of the name that it stands for.
+        """
         index = 0
         if not self.consume("_"):
             while not self.consume("_"):

@@ -260,7 +260,7 @@ class NameParser(ExpressionParser):
         """Read the name of an operator with this code."""
         self.position += 2
         if code == "cv":
-            # Template arguments after the type belong to the operator.
+            # Template arguments after the target type belong to the operator, not to that type.
             self.bare_parameters = True
             text = f"operator {self.type()}"
             self.bare_parameters = False
@@ -298,7 +298,7 @@ class NameParser(ExpressionParser):
 
 
 def _last_part(name: str) -> str:
-    """Return the last part of a name, without its template arguments."""
+    """Return the part of a name after its last `::`, without its template arguments."""
     depth = 0
     end = len(name)
     for i in range(len(name) - 1, -1, -1):
