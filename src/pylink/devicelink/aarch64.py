@@ -211,7 +211,7 @@ class AArch64(Machine):
         code.end()
 
     def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
-        """Emit a function that stores the id, an empty callback, and the constructor of an object."""
+        """Emit a function that stores the id, an empty callback, and an object's constructor."""
         code.begin(USE_ID)
         _emit(code, BTI_C)
         _emit_address(code, 1, BSS, 0)

@@ -182,7 +182,7 @@ class X86_64(Machine):
         code.end()
 
     def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
-        """Emit a function that stores the id, an empty callback, and the constructor of an object."""
+        """Emit a function that stores the id, an empty callback, and an object's constructor."""
         code.begin(USE_ID)
         _emit(code, ENDBR64)
         _emit_address(code, STORE_RDI, BSS, 0)

@@ -21,7 +21,10 @@ class FileFlag:
 
 
 class EntityKind:
-    """Kinds of entities, which decide how relocations use them: values of EntityRow.kind."""
+    """Kinds of entities (distinct symbols of a link): values of EntityRow.kind.
+
+    They decide how relocations use the entity.
+    """
 
     FUNC = 0
     GLOBAL = 1  # lives in .nv.global or .nv.global.init
@@ -36,7 +39,7 @@ class EntityKind:
 
 
 class EntityFlag:
-    """Properties of an entity: bits of EntityRow.flags."""
+    """Properties of an entity (a distinct symbol of the link): bits of EntityRow.flags."""
 
     KERNEL = 1
     DEFINED = 2
@@ -58,7 +61,7 @@ class EntityFlag:
 
 
 class Resolution:
-    """The result for the definition in an input symbol: one definition of each entity wins.
+    """The result for the definition in a symbol of an input: one definition of each name wins.
 
     While files are read, the definition that has won so far is the current one.
     """

@@ -92,7 +92,7 @@ def rule_rows(kinds: tuple[Kind, ...]) -> Iterator[str]:
 
 
 def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
-    """Yield lines that define the tables of kinds and of rules."""
+    """Yield lines that define the C tables of section kinds, and of rules to recognize sections."""
     columns = [f"        {c_type} {name}" for name, c_type in COLUMNS.items()]
     rule = [
         "        uint32_t type, flags, mask",

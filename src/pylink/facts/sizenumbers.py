@@ -20,5 +20,6 @@ PARTS = {
     "PTX": "PTX",
     "LTOIR": "LTO-IR",
 }
-# A section name may end with a function's name after a dot. Only the first dots are tried.
+# A section name may end with a function's name after a dot. Only the first dots, this many, are
+# tried.
 MOST_DOTS = 16

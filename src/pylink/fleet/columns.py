@@ -15,7 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Bits of a number for the row, which are the lowest, and for the part, which are above these.
+# The number of a file or an object in an index has, from the lowest bit on: bits for the row, bits
+# for the part (the task of a run that read the file), and the number of the run that indexed it.
 ROW_BITS, PART_BITS = 24, 20
 MOST_ROWS, MOST_RUNS = 1 << ROW_BITS, 1 << (63 - ROW_BITS - PART_BITS)
 
@@ -27,7 +28,7 @@ CUBIN, OTHER, GONE = "cubin", "other", "gone"
 
 
 def first_number(run: int, part: int) -> int:
-    """Return the number of the first row of a part."""
+    """Return the number of the first row of a part, i.e. a task of an indexing run."""
     return run << (ROW_BITS + PART_BITS) | part << ROW_BITS
 
 
