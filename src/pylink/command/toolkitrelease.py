@@ -35,10 +35,7 @@ def toolkit_release(program: str, search: str) -> str | None:
 
 
 def wants_notes(program: str, search: str) -> bool | None:
-    """Return True if pylink was started from an overlay made to show notes, else None.
-
-    The parameters are like those of `toolkit_release`.
-    """
+    """Return True if `program`, as in `toolkit_release`, is in an overlay with notes, else None."""
     directory = os.path.dirname(program) or _directory_of(program, search)
     return True if directory and os.path.exists(os.path.join(directory, NOTES_FILE)) else None
 

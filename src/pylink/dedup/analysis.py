@@ -70,7 +70,8 @@ class Candidate:
     """An object with Mercury sections, which may fold.
 
     `reference` is the earlier object that it folds into. Without one, `verdict` says how it differs
-    from the most similar earlier object that does not fold, or is None without such an object.
+    from the most similar earlier object that does not fold, or from the last of these if none has
+    an equal section; None for the first object.
     """
 
     item: MercuryObject

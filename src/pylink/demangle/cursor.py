@@ -100,10 +100,7 @@ class Cursor(ABC):
         return part
 
     def recall(self) -> Type:
-        """Read an abbreviation after its `S` (`_`, `0_`, ... in base 36).
-
-        Return the earlier part of the name that it stands for.
-        """
+        """Read an abbreviation after its `S` (`_`, `0_`, ... in base 36); return the part meant."""
         index = 0
         if not self.consume("_"):
             while not self.consume("_"):

@@ -32,7 +32,7 @@ class Interrupted(BaseException):
 def link_program(request: Request, argv: Sequence[str], toolkit: Toolkit, sink: Sink) -> int:
     """Do the device-link step of a program, then run nvcc with the step's object as first argument.
 
-    Return nvcc's status.
+    Return nvcc's status, the step's if it reported errors, or 128 + N after signal N.
     """
     if toolkit.nvcc is None:
         report_no_nvcc(sink)

@@ -169,10 +169,7 @@ def list_files_read(request: Request, inputs: Sequence[Input], links: Sequence[L
 
 
 def run_step(request: Request, toolkit: Toolkit, sink: Sink) -> StepResult:
-    """Do a device-link step and write its output.
-
-    LinkError if that fails; then the old output stays.
-    """
+    """Do a device-link step and write its output; LinkError if that fails: the old output stays."""
     assert request.output is not None
     start = now()
     step = make_step(request, toolkit, sink, keeps_cubins=False)

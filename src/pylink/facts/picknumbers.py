@@ -12,7 +12,7 @@ class Demand:
     ALWAYS = 0
     SYSTEM = 1  # device runtime: if files before it lack a function, or another file needs it
     NEEDED = 2  # if it defines a symbol that another file needs
-    # Files of one archive with this number: all, if another file needs a symbol that one defines.
+    # All files of an archive with this number are linked if another file needs a symbol of one.
     TOGETHER = 3
 
 

@@ -61,7 +61,7 @@ class EntityFlag:
 
 
 class Resolution:
-    """The result for the definition in a symbol of an input: one definition of each name wins.
+    """The result for the definition in an input's symbol: one definition of each entity wins.
 
     While files are read, the definition that has won so far is the current one.
     """
@@ -118,7 +118,7 @@ class FixupFlag:
     CLEAR = 2  # write zeros
     ZERO = 4  # the symbol's value counts as 0; the addend counts only for shared memory
     MERC = 16  # the type is a mercury relocation number
-    INSTANCE = 32  # -r: the relocation names the instance of its kernel (see docs/glossary.md)
+    INSTANCE = 32  # -r: the relocation names the symbol that stands for its kernel's extern arrays
 
 
 class KeepsFlag:

@@ -35,9 +35,9 @@ def first_number(run: int, part: int) -> int:
 # Types of columns are those of pyarrow, "words" for texts that repeat, and "digest" for DIGEST_SIZE
 # bytes.
 
-# A row for each file: `path` below `root`; `name` is the path as text; `target` is the target that
-# the file's directory is for.
-# Times (ns) and `inode` are 0 if they cannot be trusted.
+# A row for each file: `path` below `root`; `name` is the path as text; `target` is the build target
+# (what a build links from several files) that the file's directory is for. Times (ns) and `inode`
+# are 0 if they cannot be trusted.
 FILES = {
     "file": "int64",
     "root": "binary",
@@ -88,7 +88,7 @@ SECTIONS = {
 # The tables by the name of their Parquet file.
 TABLES = {"files": FILES, "objects": OBJECTS, "sections": SECTIONS}
 
-# A row for each file of a target, if there is a description of targets; `place` is the file's
+# A row for each file of a build target, if there is a description of targets; `place` is the file's
 # number among the target's inputs.
 MEMBERS = {"target": "string", "root": "binary", "path": "binary", "place": "int32"}
 
