@@ -52,7 +52,7 @@ def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
 
 
 def _globals_of(data: bytes) -> list[tuple[str, bool]]:
-    """Return the global names of a cubin, each with whether it defines it; none if unreadable."""
+    """Return the global names of a cubin, each with whether it is defined; none if unreadable."""
     try:
         image = Image(data)
         table = image.section(".symtab")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Request = CopyRequest | ApiRequest | JitRequest
     LinkOnce = Callable[[Any], None]
 
-# Names of contenders, as the first argument has them.
+# Names of contenders, as the first argument of this program has them.
 COPY, API, NVJITLINK = "copy", "api", "nvjitlink"
 
 # Bytes to copy at a time; they fit into the processor's cache.

@@ -28,7 +28,7 @@ WHOLE = Fraction(1)  # the part of all inputs
 COLUMNS = ("contender", "mode", "part", "inputs", "round", "seconds", "cpu_seconds", "peak_bytes")
 # A larger load average per core shows that other programs were at work.
 BUSY_LOAD = 0.25
-# Prefixes, in a file, of facts about one contender.
+# Prefixes, in a file of results, of texts about one contender (see `Results`).
 ABOUT, ANSWER, FAILED = "about", "answer", "failed"
 
 # Characters of a fact that a notebook shows.

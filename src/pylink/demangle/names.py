@@ -81,7 +81,7 @@ class NameParser(ExpressionParser):
         return text if result is None else f"{result} {text}"
 
     def _special(self) -> str:
-        """Read the name of a table or thunk that the compiler generates."""
+        """Read the name of what the compiler generates: a table, a thunk, a wrapper or a guard."""
         code = self.peek(2)
         self.position += 2
         if code in ("TI", "TS", "TV", "TT"):

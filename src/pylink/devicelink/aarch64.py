@@ -190,7 +190,8 @@ class AArch64(Machine):
             _emit(code, B)
             code.label(is_linked)
             _emit(code, 0xF9400BF3, LOAD_PAIR)  # x19 from [sp, 16]
-            # Remember the frame's state for the label `lends`; here, x19 has the caller's value.
+            # Remember the frame's state for the label `lends`. From here on, x19, x29
+            # and x30 have the caller's values.
             code.frame("0a" + FRAME_RELEASED + "d3")
             _emit(code, AUTIASP)
             code.frame(NEGATE_RA_STATE)

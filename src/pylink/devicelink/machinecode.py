@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     # one for each), addends.
     Column: TypeAlias = tuple[range, int, str | Sequence[str], Sequence[int]]
 
-# A record of .eh_frame begins with its length, which is a multiple of this.
+# A record of .eh_frame, with the field of its length in front, has a multiple of this many bytes.
 RECORD_ALIGN = 8
 CIE_ID, CIE_VERSION = 0, 1
 PCREL_SDATA4 = 0x1B  # encoding of addresses in FDEs: relative, 4 bytes

@@ -167,7 +167,8 @@ class X86_64(Machine):
             _emit_jump(code, JUMP, next_id)
             code.label(is_linked)
             _emit(code, "5b")  # pop rbx
-            # Remember the state for the label `lends`; rbx has the caller's value, CFA is rsp + 8.
+            # Remember the frame's state for the label `lends`. From here on, rbx has the caller's
+            # value, and CFA is rsp + 8.
             code.frame("0ac30e08")
             _emit(code, RET)
             code.label(lends)

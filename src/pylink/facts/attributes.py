@@ -58,8 +58,8 @@ COMPAT_MERCURY_ISA_VERSION = EICOMPAT_NUMBER["MERCURY_ISA_MAJOR_MINOR_VERSION"]
 SYMBOL_PAIRS = frozenset(
     EIATTR_NUMBER[name] for name in ("FRAME_SIZE", "MIN_STACK_SIZE", "MAX_STACK_SIZE", "REGCOUNT")
 )
-# Lists of instructions, by the size of an entry in bytes. An entry begins with the offset of an
-# instruction.
+# Attributes of .nv.info that are lists of instructions, by the size of an entry in bytes. An entry
+# begins with the offset of an instruction.
 _INSTRUCTION_LISTS = {
     4: """
         EXIT_INSTR_OFFSETS S2RCTAID_INSTR_OFFSETS LD_CACHEMOD_INSTR_OFFSETS ATOM_SYS_INSTR_OFFSETS

@@ -73,7 +73,10 @@ def kind_row(kind: Kind, slot: int) -> str:
 
 
 def sort_by_rules(kinds: tuple[Kind, ...]) -> list[Kind]:
-    """Return the kinds in the order of their rules: exact names first, those without name last."""
+    """Return the kinds in the order of their rules.
+
+    Names without the number of a bank come first, then names with one, then kinds without names.
+    """
     return sorted(kinds, key=lambda kind: (not kind.names, kind.banked))
 
 

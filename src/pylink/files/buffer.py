@@ -33,7 +33,7 @@ class OutputBuffer:
     __slots__ = ("_file", "_written", "canvas")
 
     def __init__(self, size: int, path: str | None = None) -> None:
-        """Make a buffer in the file `path` or, if it is small or cannot be opened, in memory."""
+        """Make a buffer in the file `path`; in memory for a small output or an unusable file."""
         self._file: WholeFile | None = None
         self._written: LazyFile | bytes = b""
         canvas = None
