@@ -59,7 +59,7 @@ def change_of(before: Sequence[float], after: Sequence[float]) -> Estimate:
 
 
 def _critical_u(first: int, second: int) -> int:
-    """Return the least u for which two samples of one distribution have P(U <= u) >= MISSED / 2.
+    """Return the least u for which two samples of one distribution have P(U <= u) >= 2.5 %.
 
     U is the statistic of Mann and Whitney; `first` and `second` are the sizes of the samples.
     """

@@ -22,7 +22,7 @@ NS = 1e9  # nanoseconds of a second
 # The first facts of a page in order; those of the machine follow.
 FIRST_FACTS = ("link", "command", "date", "load", "rounds", "rest", "growth")
 
-# The title of columns with intervals.
+# The title of columns with intervals, which hold the true value 19 times in 20.
 CERTAIN = "19 in 20"
 
 
@@ -77,7 +77,10 @@ def time_rows(results: Results, mode: str) -> list[list[str]]:
 
 
 def growth_rows(results: Results) -> list[list[str]]:
-    """Return a row for each contender with an exponent: medians by part, exponent, interval."""
+    """Return a row for each contender with an exponent e of time ~ inputs ** e.
+
+    A row has the median time for each part (share of the inputs), the exponent, and its interval.
+    """
     rows = []
     for name in results.contenders():
         exponent = results.growth(name)

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 
 def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
-    """Return the groups as lists of indices of cubins, in the order of their first cubins.
+    """Return the groups of cubins that need one another, in the order of their first cubins.
 
+    A group is a list of indices in `cubins`. A cubin needs those that define its undefined symbols.
     An input that is not a readable cubin is a group of its own.
     """
     definers: dict[str, int] = {}  # the first cubin that defines each name
@@ -30,7 +31,7 @@ def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
             else:
                 undefined.add(name)
         needed.append(undefined)
-    # By cubin: an earlier one of its group, or itself if it is the first (union-find).
+    # By cubin: an earlier cubin of its group, or itself if it is the first (union-find).
     earlier_member = list(range(len(cubins)))
 
     def find_first(number: int) -> int:
@@ -51,7 +52,7 @@ def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
 
 
 def _globals_of(data: bytes) -> list[tuple[str, bool]]:
-    """Return the global names of a cubin, each with whether it defines it; none if unreadable."""
+    """Return the global names of a cubin, each with whether it is defined; none if unreadable."""
     try:
         image = Image(data)
         table = image.section(".symtab")

@@ -23,7 +23,10 @@ NOT_STARTED = 127
 
 
 def measure(argv: list[str]) -> dict[str, object]:
-    """Run a command and return its measures; only `code` and `errors` if it cannot be started."""
+    """Run a command and return its times (s), peak memory (bytes), exit status and outputs.
+
+    The dictionary has only `code` and `errors` if the command cannot be started.
+    """
     reader, writer = os.pipe()
     log = os.memfd_create("errors")  # gets standard error
     actions = [(os.POSIX_SPAWN_DUP2, writer, 1), (os.POSIX_SPAWN_DUP2, log, 2)]

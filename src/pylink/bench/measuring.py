@@ -30,7 +30,7 @@ REMOVED_VARIABLES = (OPTIONS_VARIABLE, SERVER_VARIABLE)
 
 PLAN = Plan()  # the defaults
 
-# If a command has at least this number of arguments, the facts show this number, and `...`.
+# The facts show at most this number of arguments of a command, and `...` after this many.
 MOST_ARGUMENTS = 40
 
 

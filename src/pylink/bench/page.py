@@ -84,7 +84,7 @@ def compared_page(
     warnings: Sequence[str],
     others: Sequence[tuple[str, str, str]],
 ) -> str:
-    """Return the page of two measurements; facts and answers are those of the second."""
+    """Return the page of two measurements; facts and footnotes are those of the second."""
     return _render(
         title=f"pylink bench: {names[0]} and {names[1]}",
         summary=[
@@ -170,7 +170,7 @@ def _curves(results: Results) -> str:
     return plots.svg(plots.curves(curves), "Growth", caption)
 
 
-# Values of the template that only one of the two kinds of pages has.
+# Values of the template that only a page of one measurement, or only a page of two, has.
 EMPTY_PARTS: dict[str, object] = {
     "shown": [],
     "growth": [],
@@ -188,7 +188,7 @@ EMPTY_PARTS: dict[str, object] = {
 
 
 def _render(**values: object) -> str:
-    """Return the page of the template with these values, the others empty."""
+    """Return the page of the template with these values, and empty ones for other EMPTY_PARTS."""
     from pylink.report.view.template import page_from  # needs packages of an extra
 
     return page_from("bench.html.j2", HERE, version=__version__, **{**EMPTY_PARTS, **values})

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypedDict
 
-    class CopyRequest(TypedDict):
+    class CopyRequest(TypedDict):  # paths of the files to copy, and of the output
         inputs: list[str]
         output: str
 
-    class ApiRequest(TypedDict):
+    class ApiRequest(TypedDict):  # a link by `pylink.link`; `output` is a path
         arch: str
         inputs: list[tuple[str, bool]]  # name, and whether all members of an archive are linked
         options: dict[str, Any]  # of pylink.link
         output: str
 
-    class JitRequest(TypedDict):
+    class JitRequest(TypedDict):  # a link by the nvJitLink with the path `library`
         library: str
         options: list[str]
         inputs: list[tuple[int, str]]  # nvJitLink's number of the kind, and the name
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Request = CopyRequest | ApiRequest | JitRequest
     LinkOnce = Callable[[Any], None]
 
-# Names of contenders, as the first argument has them.
+# Names of contenders, as the first argument of this program has them.
 COPY, API, NVJITLINK = "copy", "api", "nvjitlink"
 
 # Bytes to copy at a time; they fit into the processor's cache.

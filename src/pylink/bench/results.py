@@ -26,9 +26,9 @@ WARM, RESTED = "warm", "rested"  # modes: without and with a pause before each r
 WHOLE = Fraction(1)  # the part of all inputs
 
 COLUMNS = ("contender", "mode", "part", "inputs", "round", "seconds", "cpu_seconds", "peak_bytes")
-# A larger load per core shows that other programs were at work.
+# A larger load average per core shows that other programs were at work.
 BUSY_LOAD = 0.25
-# Prefixes, in a file, of facts about one contender.
+# Prefixes, in a file of results, of texts about one contender (see `Results`).
 ABOUT, ANSWER, FAILED = "about", "answer", "failed"
 
 # Characters of a fact that a notebook shows.
@@ -36,7 +36,7 @@ MAX_FACT_LENGTH = 200
 
 # With fewer inputs, the time of a part is mostly the start of a process.
 FEWEST_FOR_GROWTH = 2
-# Fewer parts do not show a growth.
+# Times of fewer parts (shares of the inputs) do not show how time grows with the inputs.
 FEWEST_PARTS = 3
 
 
@@ -185,7 +185,7 @@ class Results:
     def processor_ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
         """Return ratios of processor time, by round of both; empty if a time of `other` is 0.
 
-        Other load on the machine disturbs them less.
+        Other load on the machine disturbs processor time less than the time that passes.
         """
         own_runs, other_runs = self.of(contender, mode), self.of(other, mode)
         own_and_other_times = [
@@ -209,7 +209,7 @@ class Results:
     def growth(self, contender: str) -> Estimate | None:
         """Return the exponent of time over inputs; None for fewer than three parts that count.
 
-        Parts of a single input do not count.
+        A part, i.e. a share of the inputs, does not count if it has only one input.
         """
         runs = {part: self.of(contender, part=part) for part in self.parts(contender)}
         sizes = {part: next(iter(part_runs.values())).inputs for part, part_runs in runs.items()}
@@ -325,5 +325,5 @@ def _cells(line: str) -> Sequence[str]:
 
 
 def _on_one_line(text: str) -> str:
-    """Return a text with all blanks and line ends as single blanks."""
+    """Return a text in one line: each sequence of blanks and line ends becomes one blank."""
     return " ".join(text.split())

@@ -8,7 +8,7 @@ from pylink.tabular.columns import Place, Ratio, Seconds
 
 
 class RunRow(NamedTuple):
-    """A run: `part` is a share of the inputs, `mode` warm or rested, `peak` resident memory."""
+    """A run: `part` is a share of the inputs, `mode` warm or rested, `peak` resident bytes."""
 
     contender: str
     mode: str

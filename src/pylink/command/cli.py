@@ -178,9 +178,9 @@ def read_options(
 ) -> OutputPlan | None:
     """Parse the arguments into `line`; LinkError for a wrong argument.
 
-    Diagnostics about the arguments wait until all options are known, since these choose their
-    format. If there are any, they are reported and the plan of the output files is returned;
-    otherwise None.
+    Diagnostics about the arguments wait until all options are known, since options choose their
+    format. They are reported then, and the plan of the output files is returned; None without any
+    diagnostics.
     """
     argument_sink = Sink()
     environment = os.environ.get(OPTIONS_VARIABLE, "")
@@ -198,7 +198,8 @@ def read_options(
     plan = OutputPlan(values, line.inputs, sink, opened=line.files)
     open_reports(sink, values)
     if sink.policy.as_nvlink:
-        # nvlink reports these before it evaluates -report-arch, so without the target.
+        # nvlink reports faults of arguments before it evaluates -report-arch, so its messages about
+        # them do not name the target.
         renderer = sink.renderers[0]
         assert isinstance(renderer, NvlinkRenderer)
         sink.renderers[0] = NvlinkRenderer(tool=tool, notes=renderer.notes)

@@ -272,7 +272,10 @@ def _read_parts(
 
 
 def _hints_without_code(name: str, data: bytes | None = None) -> list[str]:
-    """Return messages about a file, or members of an archive, that contain no device code."""
+    """Return messages about a file, or members of an archive, that contain no device code.
+
+    `data` are the contents of the file; if it is None, the file is read.
+    """
     hints = find_hidden_code([Input(name, data)])
     return [hint.message for hint in hints if hint.kind in WITHOUT_CODE]
 

@@ -46,7 +46,7 @@ STATUS = """\
 
 
 def manual() -> str:
-    """Return the page pylink(1)."""
+    """Return the manual page pylink(1), in roff."""
     commands = [
         f".TP\n.B pylink {_escape(name)} {_escape(command.usage)}\n{_escape(command.about)}\n"
         for name, command in COMMANDS.items()
@@ -67,7 +67,7 @@ def manual() -> str:
 
 
 def command_manual(name: str) -> str:
-    """Return the page of another command, pylink-NAME(1)."""
+    """Return the manual page pylink-NAME(1) of a command other than `link`."""
     command = COMMANDS[name]
     parser = command_parser(name)
     text = (parser.description or "") if parser else command.about

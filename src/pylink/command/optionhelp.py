@@ -49,7 +49,7 @@ def link_options() -> list[OptionHelp]:
 
 
 def command_options(name: str) -> list[OptionHelp]:
-    """Return the options of another command; empty if it has no parser."""
+    """Return the options of a command other than `link`; empty if it has no parser."""
     parser = command_parser(name)
     if parser is None:
         return []

@@ -37,8 +37,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Files that an overlay needs in `bin` of the toolkit. An nvcc without its profile beside it is a
-# script that starts the nvcc of another directory, which uses the linker there.
+# Files in `bin` of a toolkit: an overlay requires nvcc and its profile, and replaces nvlink. An
+# nvcc without its profile beside it is a script that starts the nvcc of another directory, which
+# uses the linker there.
 COMPILER = "nvcc"
 PROFILE = "nvcc.profile"
 LINKER = "nvlink"
@@ -58,10 +59,10 @@ PATH_PREFIX = b"# pylink is in "
 # A file in toolkits of installers, but not in those of wheels, and nvcc's key in it.
 VERSION_FILE = "version.json"
 COMPILER_PACKAGE = "cuda_nvcc"
-# Kernels truncate the first line of a script at about this length, and split it at blanks.
+# Systems truncate the first line of a script at about this length, and split it at blanks.
 LONGEST_INTERPRETER = 120
 
-# The linker if there is no program `pylink` to link to.
+# The script `nvlink` of an overlay, if there is no native program `pylink` for a symbolic link.
 LAUNCHER = """\
 #!{interpreter}
 from pylink.startup.program import run
@@ -69,7 +70,7 @@ from pylink.startup.program import run
 run()
 """
 
-# The linker if the first line of a script cannot hold the path of the interpreter.
+# The script `nvlink` of an overlay, if its first line cannot hold the path of the interpreter.
 SHELL_LAUNCHER = """\
 #!/bin/sh
 exec {interpreter} -I -c 'import sys; del sys.argv[0]
@@ -172,8 +173,8 @@ def _may_replace(directory: str) -> bool:
     if libraries in others and not os.path.islink(libraries) and os.path.isdir(libraries):
         others.remove(libraries)
         others += [os.path.join(libraries, name) for name in os.listdir(libraries)]
-    # The program may have been removed, so only its name is compared. In another directory of links
-    # to a toolkit, bin/nvlink is a link to a file called nvlink.
+    # In an overlay, bin/nvlink is a link to the program `pylink`, which may have been removed, so
+    # only its name is compared. In another directory of links, it leads to a file called nvlink.
     is_own_linker = not os.path.islink(linker) or os.path.basename(os.readlink(linker)) == PROGRAM
     return is_own_linker and all(os.path.islink(path) for path in others)
 

@@ -11,13 +11,13 @@ import os
 from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.facts.releases import FOLLOWED_NAMES
 
-# If the bin of the overlay has this file, links use a server, as with PYLINK_SERVER=auto: the
-# launcher checks this.
+# A file in `bin` of an overlay whose links use a server, as with PYLINK_SERVER=auto. The native
+# launcher, which starts pylink, looks for it.
 SERVE_FILE = "nvlink.serve"
 
 
 def toolkit_release(program: str, search: str) -> str | None:
-    """Return the release of the overlay from which this program was started.
+    """Return the CUDA release of the toolkit overlay from which this program was started.
 
     None outside of an overlay, or for a release that links cannot follow. `program` is the name
     under which the program was started. A name without a directory is searched for in `search`, the
@@ -35,7 +35,7 @@ def toolkit_release(program: str, search: str) -> str | None:
 
 
 def wants_notes(program: str, search: str) -> bool | None:
-    """Return True in an overlay with notes, else None; parameters are like `toolkit_release`'s."""
+    """Return True if `program`, as in `toolkit_release`, is in an overlay with notes, else None."""
     directory = os.path.dirname(program) or _directory_of(program, search)
     return True if directory and os.path.exists(os.path.join(directory, NOTES_FILE)) else None
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from pylink.mercury.objects import MercuryObject, Payload
     from pylink.mercury.stats import Stats
 
-# For each section, the number of kept objects among which the most similar one is searched for.
+# The search for the most similar object considers, for each section of an object that does not
+# fold, at most this number of earlier objects that do not fold and have an equal section.
 MAX_COMPARED = 16
 # Label of all relocation sections in the table of section families.
 RELOCATIONS = "rela"
@@ -69,7 +70,8 @@ class Candidate:
     """An object with Mercury sections, which may fold.
 
     `reference` is the earlier object that it folds into. Without one, `verdict` says how it differs
-    from the most similar earlier object that does not fold, or is None without such an object.
+    from the most similar earlier object that does not fold, or from the last of these if none has
+    an equal section; None for the first object.
     """
 
     item: MercuryObject

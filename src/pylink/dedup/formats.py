@@ -94,7 +94,10 @@ def tables(analysis: Analysis, top: int, *, everything: bool) -> list[TextTable]
 
 
 def _objects_table(analysis: Analysis, top: int, *, everything: bool) -> TextTable:
-    """Return the table of objects, those that fold first."""
+    """Return the table of the first `top` objects: first those that fold, the largest ones first.
+
+    With `everything` it also has the number of each reason, and the stage that rejected the object.
+    """
     rows = []
     shorten = shortener([candidate.item.name for candidate in analysis.candidates])
     ordered = sorted(
@@ -124,6 +127,7 @@ def _objects_table(analysis: Analysis, top: int, *, everything: bool) -> TextTab
 
 
 def _families_table(analysis: Analysis) -> TextTable:
+    """Return the table with a row for each section family, and their total in the last row."""
     rows = [
         (name, *map(str, asdict(row).values()))
         for name, row in (*analysis.families.items(), ("total", analysis.total))
@@ -132,6 +136,7 @@ def _families_table(analysis: Analysis) -> TextTable:
 
 
 def _work_table(analysis: Analysis) -> TextTable:
+    """Return the table of the cost of comparing: counts, and the milliseconds of each stage."""
     rows = [(name.replace("_", " "), str(count)) for name, count in analysis.stats.counts().items()]
     for stage, nanoseconds in enumerate(analysis.stats.stage_ns, 1):
         rows.append((f"stage {stage} ms", f"{nanoseconds / NS_PER_MS:.3f}"))

@@ -42,7 +42,7 @@ class ErrorCollector(Sink):
         return self.first is not None
 
     def is_enabled(self, kind: str) -> bool:
-        # The hints of this diagnostic search all inputs, which takes too long here.
+        # The hints of `undefined-reference` search all inputs, which takes too long here.
         return kind != "undefined-reference"
 
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:

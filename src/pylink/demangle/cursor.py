@@ -100,7 +100,7 @@ class Cursor(ABC):
         return part
 
     def recall(self) -> Type:
-        """Read an abbreviation after its `S` (`_`, `0_`, ... in base 36) and return its part."""
+        """Read an abbreviation after its `S` (`_`, `0_`, ... in base 36); return the part meant."""
         index = 0
         if not self.consume("_"):
             while not self.consume("_"):

@@ -81,7 +81,7 @@ class NameParser(ExpressionParser):
         return text if result is None else f"{result} {text}"
 
     def _special(self) -> str:
-        """Read the name of a table or thunk that the compiler generates."""
+        """Read the name of what the compiler generates: a table, a thunk, a wrapper or a guard."""
         code = self.peek(2)
         self.position += 2
         if code in ("TI", "TS", "TV", "TT"):
@@ -260,7 +260,7 @@ class NameParser(ExpressionParser):
         """Read the name of an operator with this code."""
         self.position += 2
         if code == "cv":
-            # Template arguments after the type belong to the operator.
+            # Template arguments after the target type belong to the operator, not to that type.
             self.bare_parameters = True
             text = f"operator {self.type()}"
             self.bare_parameters = False
@@ -298,7 +298,7 @@ class NameParser(ExpressionParser):
 
 
 def _last_part(name: str) -> str:
-    """Return the last part of a name, without its template arguments."""
+    """Return the part of a name after its last `::`, without its template arguments."""
     depth = 0
     end = len(name)
     for i in range(len(name) - 1, -1, -1):

@@ -74,7 +74,10 @@ class AArch64(Machine):
         code.end()
 
     def emit_common(self, code: Code, layout: Layout) -> None:
-        """Emit the function that all units' functions call: wrapper in x0, callback in x1."""
+        """Emit the common function, which registers all units (objects with device code).
+
+        Each unit's function calls it with the unit's wrapper in x0 and the callback in x1.
+        """
         code.begin(COMMON)
         _emit_address(code, 2, BSS, COUNT)
         _emit(code, 0xB9400043)  # w3 = [x2]
@@ -120,6 +123,8 @@ class AArch64(Machine):
         """Emit the function that a unit's constructor calls; see `Machine`.
 
         It gets the callback in x0, the wrapper in x1, and in x3 the function that uses the id.
+        `id_offset` is the id's offset in the section of module ids, `id_pointer` its pointer's in
+        `.bss`.
         """
         code.begin(name)
         _emit(code, PACIASP)
@@ -185,7 +190,8 @@ class AArch64(Machine):
             _emit(code, B)
             code.label(is_linked)
             _emit(code, 0xF9400BF3, LOAD_PAIR)  # x19 from [sp, 16]
-            # Remember the state for the label `lends`; x19 has the caller's value.
+            # Remember the frame's state for the label `lends`. From here on, x19, x29
+            # and x30 have the caller's values.
             code.frame("0a" + FRAME_RELEASED + "d3")
             _emit(code, AUTIASP)
             code.frame(NEGATE_RA_STATE)
@@ -206,6 +212,7 @@ class AArch64(Machine):
         code.end()
 
     def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
+        """Emit a function that stores the id, an empty callback, and an object's constructor."""
         code.begin(USE_ID)
         _emit(code, BTI_C)
         _emit_address(code, 1, BSS, 0)

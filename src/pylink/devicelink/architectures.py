@@ -50,7 +50,7 @@ def find_architectures(
 
 
 def _add_arch(groups: dict[str, list[str]], arch: str, codes: Sequence[str]) -> None:
-    """Add the architectures of -arch, with the values of -code."""
+    """Add the architectures of -arch and -code to `groups`: real ones by the virtual one."""
     if arch in ("all", "all-major"):
         if codes:
             raise LeftToNvcc(option="-code")
@@ -73,7 +73,10 @@ def _add_arch(groups: dict[str, list[str]], arch: str, codes: Sequence[str]) -> 
 def _add_codes(
     groups: dict[str, list[str]], virtual: str, codes: Sequence[str], option: str
 ) -> None:
-    """Add the real architectures that one option lists for a virtual one, in front of others."""
+    """Add the real architectures that one option lists for a virtual one, in front of others.
+
+    LeftToNvcc, with the text `option`, for any that only nvcc can link or refuse.
+    """
     group = groups.setdefault(virtual, [])
     added = []
     for code in codes:

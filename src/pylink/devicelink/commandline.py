@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from pylink.devicelink.nvccoptions import NvccOption
 
-# Environment variables with arguments of nvcc: those in front of the others, and those after them.
+# Environment variables with arguments that nvcc adds before and after those of its command line.
 PREPEND, APPEND = "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"
 MAX_FILES = 1000  # limit of options files of one command, for files that name each other
 
@@ -54,7 +54,7 @@ class ParsedArguments:
     `flags`, `texts` and `lists` have the options without a value, with one and with several, by the
     attribute of their row in the table of options. `unknown` has the options without a row, which
     may be for the host compiler. `options_files` are the paths of the files whose arguments were
-    read. `as_nvcc` is that of `read_request`.
+    read. With `as_nvcc` the arguments are those of any command line of nvcc.
     """
 
     __slots__ = ("as_nvcc", "flags", "inputs", "lists", "options_files", "texts", "unknown")
@@ -76,10 +76,10 @@ class ParsedArguments:
 def read_request(
     argv: Sequence[str], environment: Mapping[str, str], *, as_nvcc: bool = False
 ) -> Request:
-    """Return the request of these arguments and of nvcc's environment variables.
+    """Return the device-link step that these arguments and nvcc's environment variables request.
 
-    With `as_nvcc` a command line without -dlink whose inputs are all objects links a program, and
-    the step is a part of that.
+    LeftToNvcc if only nvcc can do it. With `as_nvcc` a command line without -dlink whose inputs are
+    all objects links a program, and the step is a part of that.
     """
     sink = Sink()
     parsed = ParsedArguments(as_nvcc=as_nvcc)
@@ -92,7 +92,8 @@ def read_request(
         _read_arguments(appended, parsed, sink)
         request = _make_request(parsed, environment)
         if as_nvcc and "device_link" not in parsed.flags:
-            # The object of the step must come first on the command line of the program.
+            # The step's object must be the first input of the program, but nvcc would put inputs of
+            # NVCC_PREPEND_FLAGS in front of it.
             if has_prepended_inputs:
                 raise LeftToNvcc(file=parsed.inputs[0])
             for option in OTHER_OUTPUTS:

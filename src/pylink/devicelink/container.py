@@ -40,7 +40,7 @@ COMPAT_BLOCK = struct.Struct("<II")  # offset and size of the copy, in front of 
 
 
 class Container:
-    """A fat binary: its pieces in order, and their size in bytes."""
+    """A fat binary: its bytes as `pieces`, in order, and their total size in bytes."""
 
     __slots__ = ("pieces", "size")
 
@@ -52,8 +52,8 @@ class Container:
 class EntryForm:
     """The common properties of all entries of a container.
 
-    `mode` says how they are compressed. `name` is the name of each entry. `debug` marks the entries
-    as compiled with -G.
+    `mode` says how entries are compressed. `name` is the name of each entry. `debug` marks the
+    entries as compiled with -G.
     """
 
     __slots__ = ("debug", "mode", "name")

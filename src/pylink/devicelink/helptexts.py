@@ -11,7 +11,7 @@ from pylink.devicelink.nvccoptions import IGNORED, LEFT, OPTIONS
 from pylink.devicelink.toolkit import AS_NVCC, CUDA_OPTION
 from pylink.options.table import FLAG
 
-# Help for each option that has an effect on a step.
+# The help text of each option of nvcc that has an effect on a device-link step.
 HELP = {
     "fatbin": "Write the fat binary instead of an object of the host.",
     "cubin": "Write the linked cubin of the first architecture.",
@@ -49,7 +49,7 @@ HELP = {
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return a parser, for help only, of all options that have an effect on a step."""
+    """Return a parser, for help only, of all options that have an effect on a device-link step."""
     help_parser = argparse.ArgumentParser(
         prog="pylink dlink",
         add_help=False,

@@ -27,9 +27,10 @@ USE_ID, CALLBACK, CONSTRUCTOR = "use_module_id", "register_entities", "register_
 FIRST_ID, LAST_ID = "__start___nv_module_id", "__stop___nv_module_id"
 
 WORD = 8  # bytes of an address
-# Offsets in `.bss` of the handle, of the number of units that arrived, and of the pointers to ids.
+# Offsets in `.bss` of the handle of the registered container, of the number of units (objects with
+# device code) whose constructors have run, and of the pointers to their ids.
 HANDLE, COUNT, ID_POINTERS = 0, WORD, 2 * WORD
-# Names of the lists whose offsets depend on the number of units: see `Layout`.
+# Names of the lists in `.bss` whose offsets depend on the number of units: see `Layout`.
 CONTAINER_LIST, CALLBACK_LIST = "containers", "callbacks"
 
 
@@ -39,7 +40,10 @@ def host_cpu_arch(machine: int) -> str | None:
 
 
 class Layout:
-    """Offsets in `.bss` of a host object that registers `count` units; `size` is its size."""
+    """Offsets in `.bss` of a host object that registers `count` units (objects with device code).
+
+    `.bss` has pointers to ids, containers and callbacks of the units, and `size` bytes in total.
+    """
 
     __slots__ = ("_offsets", "count", "size")
 
@@ -51,11 +55,11 @@ class Layout:
         self.size = callbacks + WORD * count
 
     def id_pointer(self, number: int) -> int:
-        """Return the offset of the pointer to the id of a unit, which is numbered from 0."""
+        """Return the offset in `.bss` of the pointer to the id of unit `number`, counted from 0."""
         return ID_POINTERS + WORD * number
 
     def offset(self, name: str) -> int:
-        """Return the offset of the list with this name."""
+        """Return the offset in `.bss` of a list: CONTAINER_LIST or CALLBACK_LIST."""
         return self._offsets[name]
 
 
@@ -81,7 +85,7 @@ class Machine(ABC):
 
     @abstractmethod
     def emit_unregister(self, code: Code) -> None:
-        """Emit the function that runs at exit and unregisters the container."""
+        """Emit the function that runs at exit and unregisters the container (the fat binary)."""
 
     @abstractmethod
     def emit_common(self, code: Code, layout: Layout) -> None:
@@ -119,6 +123,6 @@ class Machine(ABC):
     def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
         """Emit the functions of an object of -r: one that uses its id, callback, constructor.
 
-        The constructor calls `register` with the callback, the wrapper, the id, and the function
-        that uses the id.
+        The constructor calls the symbol `register` with the callback, the symbol `wrapper`, the id,
+        and the function that uses the id.
         """

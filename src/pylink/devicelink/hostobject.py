@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 MACHINES: dict[str, type[Machine]] = {"X86_64": X86_64, "AARCH64": AArch64}
 
 REGISTER, WRAPPER = REGISTER_PREFIX.decode(), WRAPPER_PREFIX.decode()
-# The start of a wrapper; version 2 is that of linked code.
+# The first fields of a wrapper, the structure with a fat binary's address; version 2: linked code.
 WRAPPER_MAGIC, WRAPPER_VERSION = 0x466243B1, 2
 ANCHORS, CONSTRUCTORS = ".data.rel.ro", ".init_array"
 SHT_INIT_ARRAY = 14
@@ -82,11 +82,12 @@ class Unit:
 
 
 class HostObject:
-    """The object for a machine of `MACHINES`; only `pieces`, at the end, needs its container.
+    """The host object of a device-link step: a container (fat binary), and code that registers it.
 
-    With `hides` the functions of units have hidden visibility, like with -fvisibility=hidden. With
-    `backwards` the module ids are in reverse order, like those of gcc from -O1 on. `_payload` is
-    the section for the container.
+    `machine` is a name in `MACHINES`, and `units` are the linked modules. Only `pieces` needs the
+    container. With `hides` the functions of units have hidden visibility, like with
+    -fvisibility=hidden. With `backwards` the module ids are in reverse order, like those of gcc
+    from -O1 on. `_payload` is the section for the container.
     """
 
     __slots__ = ("_file", "_payload")

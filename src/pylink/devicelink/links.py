@@ -55,7 +55,7 @@ LINK_FILES = tuple(option for option in SIDE_OPTIONS if option not in (*REPORTS,
 
 
 class Link:
-    """One link: its sink, and after the link the image and the registered modules.
+    """The link for one architecture: its sink, and later the image and the registered modules.
 
     `members` has the files of members of thin archives that it read, by archive. `entry` has the
     pieces of its entry in the container; None until it is packed. `link_ms` and `packing_ms` are
@@ -89,7 +89,7 @@ class Link:
 class LinkCallbacks:
     """Callbacks for the progress of a step's links; each is called in the thread of its link.
 
-    `on_phase_end` is that of `pipeline.link`, `on_link_end` is called after each link.
+    `on_phase_end` is called with the tag of each phase that ended, `on_link_end` after each link.
     """
 
     __slots__ = ("on_link_end", "on_phase_end")
@@ -106,9 +106,9 @@ class LinkCallbacks:
 def open_step_reports(
     request: Request, inputs: Sequence[str], sink: Sink, stream: TextIO | None = None
 ) -> OutputPlan:
-    """Return the output files of a step.
+    """Return the plan of the output files of a device-link step.
 
-    Adds the renderers of its log and SARIF document to the sink.
+    Adds the renderers of the step's log and SARIF document to the sink.
 
     If the sink shows messages, it shows them on `stream` in the requested format.
     """
@@ -180,7 +180,7 @@ def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
 
 
 def thread_count(request: Request) -> int:
-    """Return the number of links that run at once: the request's, or that of the cores."""
+    """Return the number of links that run at once: as requested, or one for each core."""
     return request.threads or count_cores()
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     # one for each), addends.
     Column: TypeAlias = tuple[range, int, str | Sequence[str], Sequence[int]]
 
-# A record of .eh_frame begins with its length, which is a multiple of this.
+# A record of .eh_frame, with the field of its length in front, has a multiple of this many bytes.
 RECORD_ALIGN = 8
 CIE_ID, CIE_VERSION = 0, 1
 PCREL_SDATA4 = 0x1B  # encoding of addresses in FDEs: relative, 4 bytes
@@ -43,8 +43,8 @@ class Function:
 class CopiedRelocations:
     """Relocations of `count` copies of the same code, in the order of the copies.
 
-    They are kept and packed as columns. As one row each, the relocations of thousands of units
-    would take longer than all else in the object.
+    Each of the `columns` is one relocation of the code, with its values in all copies. As one row
+    each, the relocations of thousands of units would take longer than all else in the object.
     """
 
     __slots__ = ("columns", "count")
@@ -224,7 +224,8 @@ class FrameTable:
         )
         table = bytearray(_make_record(head + augmentation + bytes.fromhex(initial_frame)))
         self.relocations: list[CopiedRelocations] = []
-        # Functions of units have equal records, except for the distance to the CIE.
+        # Functions of one size and frame have equal records (FDEs), except for the distance to the
+        # CIE, so a group of them is made as copies of one record.
         for (size, operations), group in groupby(functions, _frame_of):
             starts = [function.start for function in group]
             # An FDE: length, distance to the CIE, start and size of the function, augmentation.

@@ -21,7 +21,7 @@ class NvccOption:
     """An option: `--long` and `-short`, the type of its argument (`takes`), and its use.
 
     `joined` allows an argument without a space, as in `-Lpath`. `values` are the arguments that a
-    step supports, and any if it is empty; others are left to nvcc.
+    device-link step supports (empty: all); others are left to nvcc.
     """
 
     __slots__ = ("attribute", "joined", "long", "short", "takes", "use", "values")

@@ -41,7 +41,7 @@ struct nvcc_option {
 };
 static const struct nvcc_option NVCC_OPTIONS[] = {
 """
-# Actions of the launcher for options, by long name; NVCC_NOTHING for others.
+# Actions of the native launcher for options of nvcc, by long name; NVCC_NOTHING for others.
 USES = {
     "device-link": "NVCC_DEVICE_LINK",
     "forward-unknown-to-host-compiler": "NVCC_FORWARDS",
@@ -52,7 +52,7 @@ USES = {
 
 
 def header_text() -> str:
-    """Return the text of the header: an array of options, and arrays of strings."""
+    """Return the text of the C header: an array of nvcc's options, and arrays of strings."""
     lines = [f"    {row}," for option in OPTIONS for row in _spelling_rows(option)]
     texts_of_array = {
         "LINKED": LINKED_EXTENSIONS,

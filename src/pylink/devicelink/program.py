@@ -30,7 +30,10 @@ class Interrupted(BaseException):
 
 
 def link_program(request: Request, argv: Sequence[str], toolkit: Toolkit, sink: Sink) -> int:
-    """Do the step, run nvcc with its object as the first argument, and return nvcc's status."""
+    """Do the device-link step of a program, then run nvcc with the step's object as first argument.
+
+    Return nvcc's status, the step's if it reported errors, or 128 + N after signal N.
+    """
     if toolkit.nvcc is None:
         report_no_nvcc(sink)
     arrived: list[int] = []  # numbers of signals

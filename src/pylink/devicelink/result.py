@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class StepResult:
-    """The result of a step: the pieces of its output, in order, and the links.
+    """The result of a device-link step: the pieces of its output, in order, and the links.
 
     `files_read` are the paths of the files that were read. `packing_ms` and `finishing_ms` are the
     milliseconds for the fat binary and for the object; None if the step makes none.

@@ -54,7 +54,7 @@ def make_step(
     *,
     keeps_cubins: bool = True,
 ) -> StepResult:
-    """Do a step in memory; LinkError if a link failed.
+    """Do a device-link step in memory; LinkError if a link failed.
 
     `opened` are the inputs (default: the files that the request names); those with data are not
     read from files. `stream` gets the messages (default: standard error). With `keeps_cubins` the
@@ -136,7 +136,7 @@ def make_step(
 
 
 def has_diagnostics(sink: Sink, links: Sequence[Link]) -> bool:
-    """Return whether there are diagnostics, which may still read the inputs."""
+    """Return whether the step or a link reported diagnostics, which may still read the inputs."""
     return bool(sink.diagnostics) or any(link.sink.diagnostics for link in links)
 
 
@@ -169,7 +169,7 @@ def list_files_read(request: Request, inputs: Sequence[Input], links: Sequence[L
 
 
 def run_step(request: Request, toolkit: Toolkit, sink: Sink) -> StepResult:
-    """Do the step and write its output. If it fails, raise LinkError and keep the old output."""
+    """Do a device-link step and write its output; LinkError if that fails: the old output stays."""
     assert request.output is not None
     start = now()
     step = make_step(request, toolkit, sink, keeps_cubins=False)

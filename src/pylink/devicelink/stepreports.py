@@ -32,10 +32,10 @@ def list_depfiles(request: Request) -> list[str]:
 
 
 def write_times(request: Request, step: StepResult, total: float, sink: Sink) -> None:
-    """Write rows of -time with nvcc's names for the parts.
+    """Write rows of -time with nvcc's names for the parts of the step.
 
-    The driver's row has what remains of `total`, in milliseconds. If nvcc links a program, it
-    writes a row for its own driver.
+    The driver's row has what remains of `total`, the milliseconds of the step. It is omitted if
+    nvcc links a program afterwards, since nvcc then writes a row for its own driver.
     """
     if request.timings is None:
         return

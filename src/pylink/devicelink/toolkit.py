@@ -13,7 +13,8 @@ from pylink.subtools.programs import cuda_tools
 CUDA_OPTION, AS_NVCC = "--cuda", "--as-nvcc"
 
 DEVICE_RUNTIME = "libcudadevrt.a"
-# Library directories; nvcc searches one of them, depending on its release. Wheels may lack it.
+# Library directories of a toolkit: nvcc searches one of them, depending on its release, but a
+# toolkit from wheels may have only the other.
 LIBRARY_DIRECTORIES = ("lib64", "lib")
 PROFILE = "nvcc.profile"
 # Prefix of the metadata directory of a wheel.

@@ -42,7 +42,11 @@ DUMMY_SECTION, DUMMY = ".data.rel", "__nv__fatDeviceText_dummy"
 
 
 def make_unit(identifier: str, container: Container, machine: str) -> list[bytes]:
-    """Return the pieces of the object whose module id is `identifier`."""
+    """Return the bytes, as pieces in order, of the relocatable object that a step of -r writes.
+
+    `identifier` is its module id, and `machine` a name in MACHINES. `container` is the fat binary
+    with the linked relocatable code.
+    """
     host = MACHINES[machine]()
     wrapper = f"{WRAPPER}{identifier}"
     code = Code(host.instruction_size)

@@ -68,7 +68,10 @@ class X86_64(Machine):
         code.end()
 
     def emit_common(self, code: Code, layout: Layout) -> None:
-        """Emit the function that all units' functions call: wrapper in rdi, callback in rsi."""
+        """Emit the common function, which registers all units (objects with device code).
+
+        Each unit's function calls it with the unit's wrapper in rdi and the callback in rsi.
+        """
         code.begin(COMMON)
         _emit_address(code, LOAD_EAX, BSS, COUNT)
         _emit_address(code, LEA_RDX, BSS, layout.offset(CONTAINER_LIST))
@@ -106,6 +109,8 @@ class X86_64(Machine):
         """Emit the function that a unit's constructor calls; see `Machine`.
 
         It gets the callback in rdi, the wrapper in rsi, and in rcx the function that uses the id.
+        `id_offset` is the id's offset in the section of module ids, `id_pointer` its pointer's in
+        `.bss`.
         """
         code.begin(name)
         _emit(code, ENDBR64, "57")  # push rdi
@@ -162,7 +167,8 @@ class X86_64(Machine):
             _emit_jump(code, JUMP, next_id)
             code.label(is_linked)
             _emit(code, "5b")  # pop rbx
-            # Remember the state for the label `lends`; rbx has the caller's value, CFA is rsp + 8.
+            # Remember the frame's state for the label `lends`. From here on, rbx has the caller's
+            # value, and CFA is rsp + 8.
             code.frame("0ac30e08")
             _emit(code, RET)
             code.label(lends)
@@ -177,6 +183,7 @@ class X86_64(Machine):
         code.end()
 
     def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
+        """Emit a function that stores the id, an empty callback, and an object's constructor."""
         code.begin(USE_ID)
         _emit(code, ENDBR64)
         _emit_address(code, STORE_RDI, BSS, 0)

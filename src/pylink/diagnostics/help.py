@@ -604,13 +604,13 @@ OWN_ADVICE = ("debug-format", "fatbin-format", "fatbin-limit", "no-symbol-table"
 
 
 def paragraph(kind: str) -> str:
-    """Return the paragraph on a kind."""
+    """Return the text that explains a kind of diagnostic, with advice if it is about damage."""
     is_damage = 300 <= KINDS[kind][0] < 400 and kind not in OWN_ADVICE
     return f"{HELP[kind]} {DAMAGED}" if is_damage else HELP[kind]
 
 
 def explanation(kind: str) -> str:
-    """Return the number, name, severity, message and paragraph of a kind."""
+    """Return the number, name, severity, message and explanation of a kind of diagnostic."""
     number, severity, template = KINDS[kind]
     fixed = "; no option changes that" if severity > DISCRETIONARY else ""
     text = fill(paragraph(kind), WIDTH, break_on_hyphens=False, break_long_words=False)

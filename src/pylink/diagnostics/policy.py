@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pylink.diagnostics.severity import CAUTION, DISCRETIONARY, REMARK, WARNING
 
-# Takes the place of a severity: reports of the kind are dropped.
+# The value in place of a severity for a kind whose reports are dropped.
 SUPPRESSED = 0
 
-# Severities that `--diag-*` options assign.
+# Severities that `--diag-*` options assign, by the end of the option's name.
 ACTIONS = {"suppress": SUPPRESSED, "remark": REMARK, "warning": WARNING, "error": DISCRETIONARY}
 
 
@@ -94,7 +94,8 @@ class Policy:
         return SUPPRESSED if dropped and kind not in ASKED_FOR else severity
 
 
-# The lines of -v, which nvlink prints even with -disable-infos, and remarks of passes.
+# Kinds that -disable-infos and the threshold do not drop, since an option asks for them: the lines
+# of -v, which nvlink prints even with -disable-infos, and remarks of passes.
 ASKED_FOR = (
     "verbose-memory", "verbose-function", "verbose-usage", "call-graph", "pass-remark",
     "pass-remark-missed", "pass-remark-analysis", "pass-remark-failure",

@@ -66,7 +66,7 @@ _EXPLAINED = (*PLACE, "source", "notes", "context")
 
 
 class RepeatedName(str):
-    """The name of an input, if an earlier input has the same; `input` is its number."""
+    """The name of an input that an earlier input also has; `input` is its own number, from 0."""
 
     __slots__ = ("input",)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics.record import Source
 
-# Limits in bytes; no source file is larger or has a longer line.
+# Limits in bytes of a source file, and of a line of it that is shown.
 MAX_FILE_SIZE = 1 << 24
 MAX_LINE_SIZE = 1 << 12
 
@@ -55,7 +55,8 @@ class SourceFiles:
         directories: Iterable[str] = (),
     ) -> None:
         implied = dict.fromkeys(["", *map(os.path.dirname, inputs), *directories])
-        # Paths with and without symbolic links, and whether the user named them.
+        # The allowed directories, each as a path with symbolic links and one without, and whether
+        # the user named the directory.
         self._roots: list[tuple[str, bool]] = []
         for is_requested, group in ((True, roots), (False, implied)):
             for directory in group:
@@ -110,7 +111,10 @@ class SourceFiles:
         return lines
 
     def _is_within(self, path: str) -> bool:
-        """Return whether a path without `..` is below an allowed directory."""
+        """Return whether a path without `..` is below an allowed directory.
+
+        Hidden files and directories are allowed only below directories that the user named.
+        """
         for root, is_requested in self._roots:
             if root == "/" or path.startswith(root + "/"):
                 below = path[len(root) :]
@@ -120,7 +124,10 @@ class SourceFiles:
 
 
 def _both_paths(directory: str) -> list[str]:
-    """Return the absolute paths of a directory; none if it was deleted."""
+    """Return the absolute path of a directory, then the one without symbolic links.
+
+    The list is empty if the working directory was deleted.
+    """
     try:
         return [os.path.abspath(directory), os.path.realpath(directory)]
     except (OSError, ValueError):

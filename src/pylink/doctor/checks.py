@@ -42,7 +42,7 @@ EXTRAS = {
 }
 # The value of PYLINK_SERVER with which the first link starts a server.
 AUTO = "auto"
-# A link has a descriptor for each mapped input, so fewer are a problem.
+# A link has a descriptor for each mapped input, so a limit of fewer open files is a problem.
 FEW_DESCRIPTORS = 256
 
 

@@ -52,14 +52,14 @@ PARAM_CBANK, EXTERNS = EIATTR_NUMBER["PARAM_CBANK"], EIATTR_NUMBER["EXTERNS"]
 KPARAM_INFO, CRS_STACK_SIZE = EIATTR_NUMBER["KPARAM_INFO"], EIATTR_NUMBER["CRS_STACK_SIZE"]
 REGCOUNT, MERCURY_ISA_VERSION = EIATTR_NUMBER["REGCOUNT"], EIATTR_NUMBER["MERCURY_ISA_VERSION"]
 FIRST_ISA_VERSION = 0x100  # 1.0, for code without a record of its MERCURY_ISA_VERSION
-# The attribute of .nv.compat that has the same version number.
+# The attribute of .nv.compat with the same version number as MERCURY_ISA_VERSION of .nv.info.
 COMPAT_MERCURY_ISA_VERSION = EICOMPAT_NUMBER["MERCURY_ISA_MAJOR_MINOR_VERSION"]
 # Records of .nv.info that hold a symbol and a number.
 SYMBOL_PAIRS = frozenset(
     EIATTR_NUMBER[name] for name in ("FRAME_SIZE", "MIN_STACK_SIZE", "MAX_STACK_SIZE", "REGCOUNT")
 )
-# Lists of instructions, by the size of an entry in bytes. An entry begins with the offset of an
-# instruction.
+# Attributes of .nv.info that are lists of instructions, by the size of an entry in bytes. An entry
+# begins with the offset of an instruction.
 _INSTRUCTION_LISTS = {
     4: """
         EXIT_INSTR_OFFSETS S2RCTAID_INSTR_OFFSETS LD_CACHEMOD_INSTR_OFFSETS ATOM_SYS_INSTR_OFFSETS
@@ -99,7 +99,7 @@ class AttributeFacts:
 
 
 def attribute_facts(number: int) -> AttributeFacts:
-    """Return the facts of an attribute of .nv.info."""
+    """Return the facts of the attribute of .nv.info with this number; by default all are 0."""
     if number in SYMBOL_PAIRS:
         return AttributeFacts(2, of_function=True)
     if number == PARAM_CBANK:

@@ -23,7 +23,8 @@ COMPAT_FIXED = 8  # the row's value
 
 # Bits of `CompatRow.flags`: further rules of the attribute.
 COMPAT_DROPPED = 1  # omitted from the output
-# An input without it counts as if it had the row's value or, for COMPAT_COMMON, all bits.
+# An input without the attribute counts as if it had the row's value or, for COMPAT_COMMON, all
+# bits.
 COMPAT_COUNTS = 2
 COMPAT_REQUIRED = 4  # omitted if an input lacks it or has the value for unknown (0xffff)
 COMPAT_LATE = 8  # follows all others, in the order of the rows, unless the first input has it

@@ -126,7 +126,7 @@ def relocation_rows(names: Mapping[str, int]) -> Iterator[str]:
         yield f"{{0, 0, 0, {size}, {loader:d}, 0, {clear:d}, {field}, {replacement}}}"
 
 
-# Ends (exclusive) of the numbers of plain and of mercury types.
+# Ends (exclusive) of the numbers of plain and of mercury types of relocations.
 PLAIN_END = max(release.relocations for release in releases.RELEASES)
 MERCURY_END = max(release.mercury_relocations for release in releases.RELEASES)
 

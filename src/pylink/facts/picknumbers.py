@@ -12,12 +12,12 @@ class Demand:
     ALWAYS = 0
     SYSTEM = 1  # device runtime: if files before it lack a function, or another file needs it
     NEEDED = 2  # if it defines a symbol that another file needs
-    # With all files of its archive that have this number, if another file needs a symbol of one.
+    # All files of an archive with this number are linked if another file needs a symbol of one.
     TOGETHER = 3
 
 
 class Codec:
-    """Compression of the payload of an entry."""
+    """Compression of the payload of an entry of a fat binary."""
 
     STORED = 0
     LZ4_BLOCK = 1
@@ -25,7 +25,7 @@ class Codec:
 
 
 class PickState:
-    """Reasons why an entry cannot be linked; GOOD for one that can."""
+    """Reasons why an entry of a fat binary cannot be linked; GOOD for one that can."""
 
     GOOD = 0
     BOTH_CODECS = 1  # it is marked as both LZ4 and Zstandard

@@ -15,7 +15,7 @@ TRAIT_COMMON_YIELDS = 1 << 2  # a common symbol may follow a definition of the s
 TRAIT_WEAK_GLOBAL = 1 << 3  # symbol tables mix weak symbols with the global ones
 TRAIT_MERC_CALLS = 1 << 4  # from sm_100 on the call graph has a mercury form
 TRAIT_SHARED_LOCAL = 1 << 5  # executables make symbols of a kernel's shared variables local
-# No REL section without entries; from sm_100 on string tables hold only names in use.
+# Outputs have no REL section without entries; from sm_100 on, string tables hold only used names.
 TRAIT_LEAN_NAMES = 1 << 6
 TRAIT_NAMELESS_SHARED = 1 << 7  # a shared section with bytes but no variable counts as a variable
 TRAIT_EARLY_FILES = 1 << 8  # headers, notes and barrier counts are where objects of 12.x have them
@@ -29,7 +29,8 @@ TRAIT_EXTERNS_LAST = 1 << 14  # a link's only kernel inherits externals in order
 TRAIT_WHOLE_BANK = 1 << 15  # also links that select kernels keep identical constants
 TRAIT_BARE_VALUES = 1 << 28  # from sm_100 on --disable-smem-reservation also changes symbol values
 TRAIT_ONE_HYPHEN = 1 << 29  # the refusal of code that is not a patch spells `-astoolspatch`
-# Code from sm_100 on, which the finalizer rewrites (docs/older-objects.md).
+# The next bits concern code from sm_100 on, which nvlink's finalizer rewrites
+# (docs/older-objects.md).
 TRAIT_SHORT_ADDS = 1 << 22  # sm_120: IADD to add two operands; other waits after an MMA
 TRAIT_GUARDED_BSYNC = 1 << 23  # a NOP is in front of BSYNC, and NVSAL_SW_WAR records that
 TRAIT_BARE_WORDS = 1 << 24  # instructions of -G and -O0 state neither stalls nor scoreboards
@@ -139,7 +140,8 @@ _FROM_13_5 = (
     | TRAIT_BARE_VALUES
 )
 
-# Records of .nv.info.F. NVSAL_SW_WAR comes with the NOPs of TRAIT_GUARDED_BSYNC.
+# Records for `Release.closing`, at the end of .nv.info.F of each function F from sm_100 on.
+# NVSAL_SW_WAR comes with the NOPs of TRAIT_GUARDED_BSYNC.
 _CLOSING_13_2 = bytes((HVAL, NVSAL_SW_WAR, 1, 0))
 _CLOSING_13_4 = _CLOSING_13_2 + bytes((BVAL, PREEXIT_USED, 0, 0))
 
@@ -168,7 +170,10 @@ CODE_TRAITS = (
 
 
 def _rows_by_name() -> dict[str, Release]:
-    """Return rows by their names in options; rows that share a toolkit also by their versions."""
+    """Return the rows of RELEASES by their names in options, the oldest release first.
+
+    Rows that share a toolkit are also found by the versions in `checked`.
+    """
     toolkits = [row.toolkit for row in RELEASES]
     rows = {}
     for row in RELEASES:
@@ -229,9 +234,9 @@ def release_to_follow(asked: str | None, toolkit: int, patch: int = 0) -> Releas
 
 
 def code_bounds(release: Release) -> tuple[int, int]:
-    """Return the range of `tool_number`s whose CODE_TRAITS are those of a release.
+    """Return the range of `tool_number`s of tools that make code like a release's.
 
-    It is a pair: the first number, and the end (exclusive).
+    Their CODE_TRAITS are equal. The range is a pair: the first number, and the end (exclusive).
     """
     first = last = RELEASES.index(release)
     while first and not (RELEASES[first - 1].traits ^ release.traits) & CODE_TRAITS:
@@ -247,7 +252,7 @@ def code_bounds(release: Release) -> tuple[int, int]:
 
 
 def code_traits_of(toolkit: int, patch: int) -> int:
-    """Return the CODE_TRAITS of a tool's code; 0 for an unknown toolkit.
+    """Return the CODE_TRAITS (traits of machine code) of a tool; 0 for an unknown toolkit.
 
     With patch level 0, the first row of the toolkit counts.
     """

@@ -21,7 +21,10 @@ class FileFlag:
 
 
 class EntityKind:
-    """Kinds of entities, which decide how relocations use them: values of EntityRow.kind."""
+    """Kinds of entities (distinct symbols of a link): values of EntityRow.kind.
+
+    They decide how relocations use the entity.
+    """
 
     FUNC = 0
     GLOBAL = 1  # lives in .nv.global or .nv.global.init
@@ -36,7 +39,7 @@ class EntityKind:
 
 
 class EntityFlag:
-    """Properties of an entity: bits of EntityRow.flags."""
+    """Properties of an entity (a distinct symbol of the link): bits of EntityRow.flags."""
 
     KERNEL = 1
     DEFINED = 2
@@ -58,7 +61,7 @@ class EntityFlag:
 
 
 class Resolution:
-    """The result for the definition in an input symbol: one definition of each entity wins.
+    """The result for the definition in an input's symbol: one definition of each entity wins.
 
     While files are read, the definition that has won so far is the current one.
     """
@@ -115,7 +118,7 @@ class FixupFlag:
     CLEAR = 2  # write zeros
     ZERO = 4  # the symbol's value counts as 0; the addend counts only for shared memory
     MERC = 16  # the type is a mercury relocation number
-    INSTANCE = 32  # -r: the relocation names the instance of its kernel (see docs/glossary.md)
+    INSTANCE = 32  # -r: the relocation names the symbol that stands for its kernel's extern arrays
 
 
 class KeepsFlag:

@@ -73,7 +73,10 @@ def kind_row(kind: Kind, slot: int) -> str:
 
 
 def sort_by_rules(kinds: tuple[Kind, ...]) -> list[Kind]:
-    """Return the kinds in the order of their rules: exact names first, those without name last."""
+    """Return the kinds in the order of their rules.
+
+    Names without the number of a bank come first, then names with one, then kinds without names.
+    """
     return sorted(kinds, key=lambda kind: (not kind.names, kind.banked))
 
 
@@ -92,7 +95,7 @@ def rule_rows(kinds: tuple[Kind, ...]) -> Iterator[str]:
 
 
 def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
-    """Yield lines that define the tables of kinds and of rules."""
+    """Yield lines that define the C tables of section kinds, and of rules to recognize sections."""
     columns = [f"        {c_type} {name}" for name, c_type in COLUMNS.items()]
     rule = [
         "        uint32_t type, flags, mask",

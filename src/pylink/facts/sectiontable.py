@@ -152,8 +152,8 @@ class Kind:
     program: int = 0  # sh_type in executables; 0: that of the input
     size: int = SIZE_GIVEN  # how the size of an output section is computed: SIZE_
     twin: int = kind.NULL  # the kind of its mercury form
-    # True for a mercury kind whose sections come from inputs. The link creates others, if the
-    # release has the bits of `trait`.
+    # True for a mercury kind whose sections come from inputs. The link creates sections of other
+    # mercury kinds, if the release has the bits of the kind's `trait`.
     brought: bool = False
     entity_kind: int = HOLDS_NOTHING  # entities that symbols in its sections name: HOLDS_
     merc: str = ".nv.merc"  # prefix of the names of its mercury form
@@ -332,7 +332,7 @@ def kinds() -> tuple[Kind, ...]:
              mask=mercury, rank=RANK_MERC_RELA, omit=OMIT_WITHOUT_ENTRIES, link=HEAD_MERC_SYMTAB,
              info=HEAD_TARGET, size=SIZE_ENTRIES, align=8, entsize=24, brought=True,
              features=IS_ENTRIES),
-        # Names and types in the order of banks.
+        # Names and types are in the order of banks: USER_BANK, then PIC_BANK.
         Kind(kind.MERC_CONSTANT, ".nv.merc.nv.constant.user .nv.merc.nv.constant.pic",
              (elf.SHT_CUDA_CONSTANT_USER, elf.SHT_CUDA_CONSTANT_PIC), flags=mercury | read,
              patched=True, rank=RANK_MERC_CONSTANT, features=IS_VARIABLES, first_bank=USER_BANK),

@@ -25,7 +25,7 @@ WRITTEN_SIZE = 8 << 20
 
 
 class OutputBuffer:
-    """The output buffer: phases write to `canvas`.
+    """The output while it is made, in memory or in its file: phases write to `canvas`.
 
     The end of a `with` block closes the canvas, and discards a file that was not committed.
     """
@@ -33,7 +33,7 @@ class OutputBuffer:
     __slots__ = ("_file", "_written", "canvas")
 
     def __init__(self, size: int, path: str | None = None) -> None:
-        """Make a buffer in the file `path` or, if it is small or cannot be opened, in memory."""
+        """Make a buffer in the file `path`; in memory for a small output or an unusable file."""
         self._file: WholeFile | None = None
         self._written: LazyFile | bytes = b""
         canvas = None
@@ -58,7 +58,10 @@ class OutputBuffer:
 
     @property
     def image(self) -> bytes | LazyFile:
-        """The output: bytes if it is made in memory; else its file, or b"" before `commit`."""
+        """The output: bytes if it is made in memory; else its file, or b"" before `commit`.
+
+        The bytes of the file were read instead if too many files were open.
+        """
         return self.canvas.image if self._file is None else self._written
 
     def commit(self) -> bool:

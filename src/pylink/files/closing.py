@@ -36,7 +36,7 @@ def raise_close_errors(descriptor: int, directory: int | None = None) -> None:
 
 
 def is_network(directory: int) -> bool:
-    """Return whether an open directory is on another machine; True if mounts cannot be read."""
+    """Return whether an open directory's file system is in NETWORK; True if mounts are unknown."""
     device = os.fstat(directory).st_dev
     # Local disks have the major number of their driver; file systems without a disk have 0.
     if os.major(device):

@@ -15,7 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Bits of a number for the row, which are the lowest, and for the part, which are above these.
+# The number of a file or an object in an index has, from the lowest bit on: bits for the row, bits
+# for the part (the task of a run that read the file), and the number of the run that indexed it.
 ROW_BITS, PART_BITS = 24, 20
 MOST_ROWS, MOST_RUNS = 1 << ROW_BITS, 1 << (63 - ROW_BITS - PART_BITS)
 
@@ -27,16 +28,16 @@ CUBIN, OTHER, GONE = "cubin", "other", "gone"
 
 
 def first_number(run: int, part: int) -> int:
-    """Return the number of the first row of a part."""
+    """Return the number of the first row of a part, i.e. a task of an indexing run."""
     return run << (ROW_BITS + PART_BITS) | part << ROW_BITS
 
 
 # Types of columns are those of pyarrow, "words" for texts that repeat, and "digest" for DIGEST_SIZE
 # bytes.
 
-# A row for each file: `path` below `root`; `name` is the path as text; `target` is the target that
-# the file's directory is for.
-# Times (ns) and `inode` are 0 if they cannot be trusted.
+# A row for each file: `path` below `root`; `name` is the path as text; `target` is the build target
+# (what a build links from several files) that the file's directory is for. Times (ns) and `inode`
+# are 0 if they cannot be trusted.
 FILES = {
     "file": "int64",
     "root": "binary",
@@ -87,7 +88,7 @@ SECTIONS = {
 # The tables by the name of their Parquet file.
 TABLES = {"files": FILES, "objects": OBJECTS, "sections": SECTIONS}
 
-# A row for each file of a target, if there is a description of targets; `place` is the file's
+# A row for each file of a build target, if there is a description of targets; `place` is the file's
 # number among the target's inputs.
 MEMBERS = {"target": "string", "root": "binary", "path": "binary", "place": "int32"}
 

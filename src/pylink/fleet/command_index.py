@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# More threads do not read faster from memory, and a part that is being read may need 0.2 GB.
+# More threads do not read faster from memory, and a part (one thread's task) may need 0.2 GB.
 MOST_THREADS = 4
 
 _PROGRAM = "pylink dedup index"

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from pylink.fleet.index import Index
 
-# A fragment with fewer rows of files than SMALL_FRAGMENT is small. The small ones at the end of an
-# index are merged if there are at least MANY_FRAGMENTS.
+# A fragment (the tables that one task of a run added to an index) is small with fewer rows of files
+# than SMALL_FRAGMENT. At least MANY_FRAGMENTS small ones at the end of an index are merged.
 # Each fragment costs a run 50 us and a question less than 1 ms. Merging MANY_FRAGMENTS costs half a
 # second, ten times as much as an ordinary run.
 SMALL_FRAGMENT = 1024

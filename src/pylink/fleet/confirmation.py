@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pylink.fleet.engine import Engine
 
 # A task ends after TASK_PAIRS pairs of sections, as soon as the first section of a pair is in
-# another file. It caches the cubins of KEPT_FILES files.
+# another file. It caches the cubins of the last KEPT_FILES files.
 TASK_PAIRS = 1 << 16
 KEPT_FILES = 256
 
@@ -106,7 +106,7 @@ def split_pairs(pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
 
 
 def compare_pairs(pairs: tuple[Pair, ...]) -> Confirmation:
-    """Compare pairs byte by byte."""
+    """Compare the two sections of each pair byte by byte, and return the result for all pairs."""
     result = Confirmation(0, 0, [], [])
     objects = ObjectCache()
     for pair in pairs:
