@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from pylink.fleet.walk import Files, Stamp, TreeFile
 
-# An arena of this size is still in the processor's cache when its sections are hashed.
+# Bytes of an arena, the buffer into which small files are read together. With this size it is
+# still in the processor's cache when its sections are hashed.
 ARENA_SIZE = 16 << 20
 KIND_NAMES = {
     inputkinds.CUBIN: CUBIN,
@@ -39,7 +40,7 @@ KIND_NAMES = {
 }
 SHARED, EXECUTABLE = "shared library", "executable"
 UNREADABLE = "unreadable"
-# Bytes of the head of a file, which has the ELF and program headers of any usual file.
+# Bytes at the start of a file, which have the ELF and program headers of any usual file.
 HEAD_SIZE = 1 << 12
 # Fields of the ELF header: type; offset, entry size and number of program headers.
 _HEADER = struct.Struct("<16xH14xQ14xHH6x")
@@ -60,8 +61,8 @@ class FileResult:
 class CodeSource:
     """The origin of device code: row of the file, archive member, number `entry` in the file.
 
-    `size` are its unpacked bytes, `packed` its bytes in the file. `arch` is the SM number in the
-    entry of a fat binary, 0 for a file.
+    `kind` is "cubin", "PTX" or "LTO-IR". `size` are its unpacked bytes, `packed` its bytes in the
+    file. `arch` is the SM number in the entry of a fat binary, 0 for a cubin outside of these.
     """
 
     file: int
@@ -76,7 +77,7 @@ class CodeSource:
 class Batch:
     """Device code of some files: cubins, and in `others` PTX and LTO-IR.
 
-    The arena has the cubins' bytes, and `extents` the offset and size of each one, in order.
+    `arena` has the cubins' bytes, and `extents` the offset in it and the size of each, in order.
     """
 
     __slots__ = ("arena", "cubins", "extents", "others")
@@ -108,7 +109,7 @@ def read_contents(
 def _read_some(
     rows: Sequence[int], files: Sequence[TreeFile], results: dict[int, FileResult]
 ) -> Iterator[Batch]:
-    """Yield the device code of `files`, which fit into one arena. `rows` are their numbers."""
+    """Yield the device code of `files`, which are read into one arena. `rows` are their numbers."""
     arena, extents = _read_arena(files)
     if arena is None:
         for row, file in zip(rows, files, strict=True):
@@ -139,7 +140,7 @@ def _read_some(
 
 
 def _kind_name(kind: int, head: bytes) -> str:
-    """Return the kind of a file, for ELF files by their type and whether they name a loader."""
+    """Return the name of the kind of a file: host ELF files differ by type and loader in `head`."""
     if kind != inputkinds.HOST or len(head) < _HEADER.size:
         return KIND_NAMES.get(kind, OTHER)
     elf_type, segments, width, count = _HEADER.unpack_from(head)
@@ -169,7 +170,7 @@ def _read_arena(files: Sequence[TreeFile]) -> tuple[bytes | None, bytes]:
 
 
 def _read_alone(file: TreeFile, row: int, results: dict[int, FileResult]) -> Iterator[Batch]:
-    """Read one file, which may be large, or have changed since it was listed."""
+    """Yield the device code of one file, which may be large or have changed since its listing."""
     name = os.fsdecode(file.full_path)
     result = FileResult(OTHER, None, file.stamp)
     results[row] = result

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # The section of a host object that holds its fat binary.
 FATBIN_SECTION = "__nv_relfatbin"
 
-# Reasons about the host object itself.
+# Faults of a host object itself, not of the fat binary in it.
 OBJECT_FAULTS = (
     FatbinFault.SECTIONS,
     FatbinFault.SECTION_RANGE,
