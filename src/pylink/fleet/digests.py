@@ -33,7 +33,7 @@ def find_hasher() -> int:
 
 
 def list_hashed(arena: bytes, extents: bytes, first: int) -> Columns:
-    """List the sections of cubins in an arena, with digests; `first` is the first cubin's number."""
+    """List the sections of cubins in an arena, with digests; `first` is the first one's number."""
     address = find_hasher()
     columns = list_sections(arena, extents, first, address)
     return columns if address else add_digests(arena, extents, first, columns)

@@ -200,8 +200,8 @@ class Libraries:
 
         The host linker may omit the archive's member if the library has all its symbols. So the
         output registers such a module only if it contains the member. Otherwise it passes the
-        library's wrapper to its own image. Sets `optional`, `copied` and `borrowed`. `static` has the
-        modules of objects and archives, by id.
+        library's wrapper to its own image. Sets `optional`, `copied` and `borrowed`. `static` has
+        the modules of objects and archives, by id.
         """
         if not job.options.shared or not job.executable:
             return set()
