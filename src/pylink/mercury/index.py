@@ -61,7 +61,7 @@ class Node:
 
 
 class Tree:
-    """The kept objects with one signature (counts, sums of keys) and one shape: `members`, by row."""
+    """The kept objects of one signature and shape (numbers and sizes of sections), in `members`."""
 
     __slots__ = ("members", "root")
 
