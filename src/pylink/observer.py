@@ -94,5 +94,5 @@ class Steps:
         return any(observer.records_folds for observer in self.observers)
 
     def drop_observers(self) -> None:
-        """Drop the observers, to break a cycle: they refer to results, whose job refers to this."""
+        """Drop the observers, which refer to this object through the link's results: a cycle."""
         self.observers = ()

@@ -140,7 +140,7 @@ def _read_some(
 
 
 def _kind_name(kind: int, head: bytes) -> str:
-    """Return the name of the kind of a file: host ELF files differ by type and loader in `head`."""
+    """Return the name of a file's `kind`; `head` tells host libraries and programs from objects."""
     if kind != inputkinds.HOST or len(head) < _HEADER.size:
         return KIND_NAMES.get(kind, OTHER)
     elf_type, segments, width, count = _HEADER.unpack_from(head)
@@ -200,7 +200,7 @@ def _read_alone(file: TreeFile, row: int, results: dict[int, FileResult]) -> Ite
 
 
 def _unpack(file: TreeFile, row: int, data: bytes, result: FileResult) -> Iterator[Batch]:
-    """Yield the device code of a container, up to damage, of which `result` gets a note."""
+    """Yield the device code in a file that contains such, up to damage; note that in `result`."""
     name = os.fsdecode(file.full_path)
     if result.kind == KIND_NAMES[inputkinds.THIN_ARCHIVE]:
         result.stamp = file.stamp.without_times()  # members may change while its own stamp stays
@@ -239,7 +239,7 @@ def _is_wanted(head: bytes) -> bool:
 
 
 def _list_zip_parts(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterator[Part]:
-    """Yield the parts of a zip file's members; UnreadableFile at the first damaged one."""
+    """Yield the device code in a zip file's members; UnreadableFile at the first damaged one."""
     # Few trees have zip files, and their reader is slow to import.
     from pylink.size import zips
     from pylink.size.sources import MemorySource

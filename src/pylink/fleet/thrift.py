@@ -46,7 +46,7 @@ def i64(value: int) -> Value:
 
 
 def binary(value: bytes) -> Value:
-    """Return bytes, or a text in UTF-8, as a value: the type, and the bytes with their number."""
+    """Return bytes, or a text in UTF-8, as a value: the type, and the bytes after their count."""
     return BINARY, varint(len(value)) + value
 
 

@@ -61,7 +61,11 @@ class Node:
 
 
 class Tree:
-    """The kept objects of one signature and shape (numbers and sizes of sections), in `members`."""
+    """The kept objects with one signature and one shape; `members` are the rows of all of them.
+
+    A signature has the numbers of headers and of relocation sections, and sums of hashes of their
+    names and sizes. A shape has the sizes of sections' contents.
+    """
 
     __slots__ = ("members", "root")
 

@@ -131,7 +131,7 @@ class OutputPlan:
             self.refuse(output, file, sink)
 
     def refuse(self, output: Output, file: str, sink: Sink) -> NoReturn:
-        """Report that writing `output` would destroy `file`; drop the renderer that writes it."""
+        """Report that `output` would destroy `file`; drop the diagnostics renderer of `output`."""
         self.refused.append(output)
         for renderer in [renderer for renderer in sink.renderers if renderer.path == output.path]:
             renderer.discard()
