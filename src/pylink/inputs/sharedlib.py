@@ -84,8 +84,8 @@ class Libraries:
     """The shared libraries of a link that have device code.
 
     `libraries` has all of them in the order of the inputs, and `registered` the ids of the modules
-    that the link registers. `anchors` maps each linked id whose wrapper (the symbol of its code) its
-    library does not export to another symbol of the library, or "".
+    that the link registers. `anchors` maps each linked id whose wrapper (the symbol of its code)
+    its library does not export to another symbol of the library, or "".
 
     Borrowed code is linked here and registered by another file. `lent` has the ids of borrowed
     modules whose wrapper a library exports: the output passes it to its own image. `optional`

@@ -43,20 +43,25 @@ if TYPE_CHECKING:
 
         def batches_for(self, job: Job) -> list[SourceBatch] | None:
             """Return the batches with a link's inputs; None if it must read them itself."""
+            ...
 
         def scan_inputs(
             self, job: Job, batches: Sequence[SourceBatch], sink: Sink
         ) -> ScannedInputs:
             """Return the device code in the inputs, without decompressing it."""
+            ...
 
         def decompress(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, list[bytes]]:
             """Decompress payloads; return PickRows and arenas that replace `rows` and `arenas`."""
+            ...
 
         def gather(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, bytes] | None:
             """Return an arena with the payloads of PickRows, and their extents; None on failure."""
+            ...
 
         def keep_copies(self) -> None:
             """Copy the mapped inputs, before a link does what may take long."""
+            ...
 
 
 # Name of the result of LTO in diagnostics and in the table of -time.
