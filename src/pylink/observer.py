@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pylink.profile.model import Profile
 
 
-# Size in bytes of a TimeRow, format TIME of `pylink.rowformats`, which needs `struct`.
+# Size in bytes of a TimeRow. Its format is TIME of `pylink.rowformats`, which is not imported here,
+# since it needs `struct`.
 TIME_ROW_SIZE = 32
 
 
@@ -93,5 +94,5 @@ class Steps:
         return any(observer.records_folds for observer in self.observers)
 
     def drop_observers(self) -> None:
-        """Drop the observers: they refer to the link's results, whose job refers to this object."""
+        """Drop the observers, which refer to this object through the link's results: a cycle."""
         self.observers = ()

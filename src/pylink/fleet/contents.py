@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from pylink.fleet.walk import Files, Stamp, TreeFile
 
-# An arena of this size is still in the processor's cache when its sections are hashed.
+# Bytes of an arena, the buffer into which small files are read together. With this size it is
+# still in the processor's cache when its sections are hashed.
 ARENA_SIZE = 16 << 20
 KIND_NAMES = {
     inputkinds.CUBIN: CUBIN,
@@ -39,7 +40,7 @@ KIND_NAMES = {
 }
 SHARED, EXECUTABLE = "shared library", "executable"
 UNREADABLE = "unreadable"
-# Bytes of the head of a file, which has the ELF and program headers of any usual file.
+# Bytes at the start of a file, which have the ELF and program headers of any usual file.
 HEAD_SIZE = 1 << 12
 # Wheels and other zip files, which are not inputs of links.
 ZIP, ZIP_MAGIC = "zip file", b"PK\x03\x04"
@@ -58,8 +59,8 @@ class FileResult:
 class CodeSource:
     """The origin of device code: row of the file, archive member, number `entry` in the file.
 
-    `size` are its unpacked bytes, `packed` its bytes in the file. `arch` is the SM number in the
-    entry of a fat binary, 0 for a file.
+    `kind` is "cubin", "PTX" or "LTO-IR". `size` are its unpacked bytes, `packed` its bytes in the
+    file. `arch` is the SM number in the entry of a fat binary, 0 for a cubin outside of these.
     """
 
     file: int
@@ -74,7 +75,7 @@ class CodeSource:
 class Batch:
     """Device code of some files: cubins, and in `others` PTX and LTO-IR.
 
-    The arena has the cubins' bytes, and `extents` the offset and size of each one, in order.
+    `arena` has the cubins' bytes, and `extents` the offset in it and the size of each, in order.
     """
 
     __slots__ = ("arena", "cubins", "extents", "others")
@@ -106,7 +107,7 @@ def read_contents(
 def _read_some(
     rows: Sequence[int], files: Sequence[TreeFile], results: dict[int, FileResult]
 ) -> Iterator[Batch]:
-    """Yield the device code of `files`, which fit into one arena. `rows` are their numbers."""
+    """Yield the device code of `files`, which are read into one arena. `rows` are their numbers."""
     arena, extents = _read_arena(files)
     if arena is None:
         for row, file in zip(rows, files, strict=True):
@@ -137,7 +138,7 @@ def _read_some(
 
 
 def _kind_name(kind: int, head: bytes) -> str:
-    """Return the kind of a file, for ELF files by their type and whether they name a loader."""
+    """Return the name of a file's `kind`; `head` tells host libraries and programs from objects."""
     if kind != inputkinds.HOST or len(head) < EHDR.size:
         return KIND_NAMES.get(kind, OTHER)
     _, elf_type, _, _, _, segments, _, _, _, width, count, *_ = EHDR.unpack_from(head)
@@ -167,7 +168,7 @@ def _read_arena(files: Sequence[TreeFile]) -> tuple[bytes | None, bytes]:
 
 
 def _read_alone(file: TreeFile, row: int, results: dict[int, FileResult]) -> Iterator[Batch]:
-    """Read one file, which may be large, or have changed since it was listed."""
+    """Yield the device code of one file, which may be large or have changed since its listing."""
     name = os.fsdecode(file.full_path)
     result = FileResult(OTHER, None, file.stamp)
     results[row] = result
@@ -197,7 +198,7 @@ def _read_alone(file: TreeFile, row: int, results: dict[int, FileResult]) -> Ite
 
 
 def _unpack(file: TreeFile, row: int, data: bytes, result: FileResult) -> Iterator[Batch]:
-    """Yield the device code of a container, up to damage, of which `result` gets a note."""
+    """Yield the device code in a file that contains such, up to damage; note that in `result`."""
     name = os.fsdecode(file.full_path)
     if result.kind == KIND_NAMES[inputkinds.THIN_ARCHIVE]:
         result.stamp = file.stamp.without_times()  # members may change while its own stamp stays
@@ -236,7 +237,7 @@ def _is_wanted(head: bytes) -> bool:
 
 
 def _list_zip_parts(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterator[Part]:
-    """Yield the parts of a zip file's members; UnreadableFile at the first damaged one."""
+    """Yield the device code in a zip file's members; UnreadableFile at the first damaged one."""
     # Few trees have zip files, and their reader is slow to import.
     from pylink.size import zips
     from pylink.size.sources import MemorySource

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # Rows of a long answer that are fetched at once.
 _ROWS_PER_FETCH = 1 << 14
 
-# Families of sections whose suffix is not the name of a function.
+# Families (stems of section names) after which the rest of the name is not that of a function.
 _NOT_FUNCTIONS = "('.nv_debug_ptx_txt', '.nv.merc.nv_debug_ptx_txt')"
 
 # Columns of the table of functions.
@@ -61,7 +61,7 @@ CREATE VIEW {s}.sections AS
 """
 
 
-# Queries that make the table of members: from a description of targets, or from directories.
+# Queries for the files of each target: from a description of targets, or from directories.
 _DESCRIBED = """
     SELECT one.target, files.file, one.place
     FROM read_parquet({targets}) AS one
@@ -89,7 +89,7 @@ class Answer:
 
 
 class Database:
-    """One index, or several side by side, each in a schema of its own."""
+    """A database in memory with the tables of one index, or of several, each in its own schema."""
 
     def __init__(self) -> None:
         self._duckdb = need("duckdb")

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.sectionindex import Columns
 
-# Names of the function that hashes. The first one uses the processor's vector instructions.
+# Names of the hash function in xxhash's extension. The first one uses vector instructions.
 NAMES = (b"XXH3_128bits_dispatch", b"XXH3_128bits")
 
 
@@ -33,14 +33,17 @@ def find_hasher() -> int:
 
 
 def list_hashed(arena: bytes, extents: bytes, first: int) -> Columns:
-    """Return the result of list_sections, with digests, by native code if possible."""
+    """List the sections of cubins in an arena, with digests; `first` is the first one's number."""
     address = find_hasher()
     columns = list_sections(arena, extents, first, address)
     return columns if address else add_digests(arena, extents, first, columns)
 
 
 def add_digests(arena: bytes, extents: bytes, first: int, section_columns: Columns) -> Columns:
-    """Return `section_columns`, from list_sections, with digests that the package computes."""
+    """Return `section_columns`, from list_sections, with digests that xxhash computes.
+
+    The other arguments are those of list_sections; `first` is the number of the first cubin.
+    """
     columns = dict(zip(SECTIONS, section_columns[1], strict=True))
     numbers = (array("q", columns[name]) for name in ("object", "offset", "stored"))
     starts = array("q", extents)[::2]

@@ -23,7 +23,7 @@ class EngineError(Exception):
 
 
 class Engine(Protocol):
-    """The interface of engines."""
+    """The interface of what runs tasks: this process (`Local`), or a cluster."""
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """Yield what `function` returns for each task, in any order."""

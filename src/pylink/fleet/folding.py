@@ -60,8 +60,8 @@ FOLDING_TABLES = {
 FIRST_SM = 100
 
 # By target and architecture: the number of relocatable cubins with Mercury debug sections, and the
-# number of distinct sums of their digests. Equal cubins have equal sums. Different cubins may have
-# equal sums as well, so a link compares them.
+# number of distinct sums of these sections' hashes. Equal sections have equal sums. Different ones
+# may have equal sums as well, so the bytes are compared before anything is folded.
 _TARGETS = """
 WITH sums AS (
     SELECT object, sum(hash(family, suffix, size, digest)::HUGEINT) AS sum
@@ -82,8 +82,8 @@ class Task:
     """A target for one architecture, with its files.
 
     `key` names its stored result, and `objects` counts the relocatable cubins with Mercury debug
-    sections. `may_fold` says that two of them have equal digests of these, so that something may
-    fold.
+    sections. `may_fold` says that two of them have equal digests of these sections, so that the
+    link may omit (fold) those of one.
     """
 
     key: str
@@ -96,7 +96,7 @@ class Task:
 
 
 def find_tasks(database: Database, schema: str = "main") -> list[Task]:
-    """List all targets with Mercury sections to compare, sorted by name."""
+    """Return a task for each target and architecture with Mercury debug sections, sorted."""
     inputs: dict[tuple[str, int], list[tuple[int, bytes, Stamp]]] = {}
     for row in database.ask(_FILES.format(s=schema), [FIRST_SM]).rows:
         target, sm, _, file, root, path, *stamp = row
@@ -146,7 +146,7 @@ def fold(
 
 
 def fold_target(task: Task) -> tuple[Task, bytes]:
-    """Compare and link one target; returns the task, and its result as JSON."""
+    """Link one target with and without folding; return the task, and its result as JSON."""
     result = _fold_target(task)
     return task, (json.dumps(result, sort_keys=True) + "\n").encode()
 

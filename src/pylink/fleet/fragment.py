@@ -62,7 +62,7 @@ FAULTS = {
 
 
 # Bytes of an ObjectItem (sectioncolumns.pxd), the native row of an object. FAULT to TYPE are
-# indices of its fields in an array of 32-bit numbers, SIZE and COUNT in an array of 64-bit numbers.
+# indices of fields in the row as an array of 32-bit numbers, SIZE and COUNT of 64-bit numbers.
 OBJECT_SIZE = 32
 FAULT, SECTION, SM, TYPE = range(4)
 SIZE, COUNT = 2, 3
@@ -74,7 +74,7 @@ FAMILY, SUFFIX = (list(SECTIONS).index(name) for name in ("family", "suffix"))
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """The result of a part: Parquet files by table name, and the rows for the state file.
+    """The index of a part of the files: Parquet files by table name, rows for the state file.
 
     `size` are the bytes of the files that were read.
     """
@@ -274,7 +274,7 @@ class FragmentRows:
             "member": make_word_column(members),
             "entry": make_integer_column("int32", entries),
             "kind": make_word_column(kinds),
-            # PTX and LTO-IR have the target of their entry, if it states one.
+            # The SM is null for PTX and LTO-IR whose entry in a fat binary states none.
             "sm": Numbers(
                 sm,
                 bytes(

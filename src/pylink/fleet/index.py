@@ -223,7 +223,7 @@ class Index:
     def is_described(self, description: str, stamp: Stamp | None) -> bool:
         """Return whether the table of targets was made from this version of the description.
 
-        False if `stamp` is None.
+        `description` is the name of its file, `stamp` the file's stamp; False if that is None.
         """
         stored = (self.settings["targets"], self.settings.get("described"))
         return stamp is not None and stored == (description, [*stamp])

@@ -91,7 +91,7 @@ def _parse_description(name: str, data: bytes) -> Mapping[bytes, list[bytes]]:
 
 
 def _from_json(name: str, data: bytes) -> dict[bytes, list[bytes]]:
-    """Read JSON; BadDescription if it has another form."""
+    """Read the files of each target from JSON; BadDescription if it has another form."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -13,11 +13,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Limits of a part: it fits into memory, and an interrupted run repeats at most one part.
+# Limits of the files that one task reads: they fit into memory, and little is read again after an
+# interruption.
 PART_FILES = 4096
 PART_BYTES = 128 << 20
 
-# A file above this size is read only up to its head, unless the head shows that it may have code.
+# A file with more bytes is read only up to its head, unless that shows that it may have code.
 LARGE_FILE = 1 << 20
 
 NO_FILES = Files.of(())

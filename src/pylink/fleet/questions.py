@@ -24,7 +24,7 @@ class Question:
 
 
 # Sections of equal family, size and digest have equal contents: `copies` counts them. The size is
-# `own`, so that bytes which two sections of a file share count once.
+# `own`, the bytes that no earlier section of the file has, so that shared bytes count once.
 _CONTENTS = """
     SELECT family, digest, own, count(*) AS copies
     FROM sections WHERE own > 0 GROUP BY family, digest, own"""

@@ -173,7 +173,7 @@ class State:
         return Rows(fragment, files, bytes(kind == GONE for kind in kinds))
 
     def _fragment_key(self, fragment: str) -> bytes:
-        """Return the name and size of a fragment, since a later one may get the same name."""
+        """Return a fragment's name and its table's size: a later one may get the same name."""
         size = os.stat(self._index.fragment_path(fragment, "files.parquet")).st_size
         return b"%s %d" % (os.fsencode(fragment), size)
 

@@ -34,7 +34,7 @@ def directory_targets(ends: bytes, text: bytes) -> tuple[list[str], bytes]:
 
 
 def _target_of(directory: bytes) -> str:
-    """Return the target of the files in a directory."""
+    """Return the target that CMake or Bazel puts into a directory, or else the directory's name."""
     for pattern in (_CMAKE, _BAZEL):
         match = pattern.match(directory + b"/")
         if match:

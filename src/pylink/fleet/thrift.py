@@ -29,24 +29,24 @@ def struct(*fields: tuple[int, Value]) -> bytes:
 
 
 def list_of(kind: int, items: Sequence[bytes]) -> Value:
-    """Return the value of a list of packed items of one type."""
+    """Return a list of packed items as a value: the type, and the packed bytes."""
     size = len(items)
     head = bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + varint(size)
     return LIST, head + b"".join(items)
 
 
 def i32(value: int) -> Value:
-    """Return the value of a 32-bit integer."""
+    """Return a 32-bit integer as a value: the type, and the packed bytes."""
     return I32, zigzag(value)
 
 
 def i64(value: int) -> Value:
-    """Return the value of a 64-bit integer."""
+    """Return a 64-bit integer as a value: the type, and the packed bytes."""
     return I64, zigzag(value)
 
 
 def binary(value: bytes) -> Value:
-    """Return the value of bytes, or of a text in UTF-8."""
+    """Return bytes, or a text in UTF-8, as a value: the type, and the bytes after their count."""
     return BINARY, varint(len(value)) + value
 
 

@@ -93,7 +93,7 @@ def update(
             done += fragment.size
             if progress is not None:
                 progress(done, total)
-        # Fragments are finished in any order.
+        # Fragments are finished in any order, but the state file has them in the order of names.
         for rows in sorted(new_rows, key=lambda rows: rows.fragment):
             state.add(rows)
         index.write_targets(description, stamp, members)

@@ -30,8 +30,8 @@ _CODE = bytes([inputkinds.CUBIN, inputkinds.HOST, inputkinds.FATBIN])
 _WHOLE_CODE = _CODE + bytes([inputkinds.PTX, inputkinds.LTOIR])
 _ARCHIVES = {inputkinds.ARCHIVE, inputkinds.THIN_ARCHIVE}
 
-# By kind of member: whether nvlink stops reading the archive there, and the Demand (when it is
-# linked) of a member that nvlink reads.
+# By kind of member: whether nvlink stops reading the archive there, and the Demand (the condition
+# under which it is linked) of a member that nvlink reads.
 _STOPS = bytes(kind not in (inputkinds.HOST, inputkinds.CUBIN) for kind in range(256))
 _DEMANDS = bytes(
     Demand.ALWAYS if kind == inputkinds.HOST else Demand.TOGETHER for kind in range(256)
@@ -159,6 +159,7 @@ def _internal_members(archive: Source, rows: bytes) -> SourceBatch:
         archive.arena, rows, f"{archive.name}:"
     )
     batch = SourceBatch(archive.arena, names, member_kinds, extents)
-    # A name in front of the contents (`inline`) is a part of the contents for nvlink.
+    # nvlink takes a name in front of the contents (`inline`) for a part of them, and so does not
+    # recognize the member.
     batch.marks = inline.replace(b"\1", bytes([OVERLOOKED]))
     return batch

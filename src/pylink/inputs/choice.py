@@ -28,7 +28,7 @@ ALWAYS_COMPATIBLE = ((120, 121),)
 
 
 class Chooser:
-    """Ranks entries for one target.
+    """Ranks the entries of fat binaries for one target.
 
     `optimizes` prefers LTO-IR to all else. With `parts_accelerated`, as from 13.1 on, a target
     without the suffix `a` does not take accelerated code, i.e. machine code with this suffix.

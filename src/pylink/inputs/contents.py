@@ -22,8 +22,8 @@ class DeviceContents:
     """The device code in the host objects and fat binaries among the sources, by source number.
 
     `rows` has a SourceRow for each source, `entries` the EntryRows of all. A source has a container
-    and an id for each of its modules, i.e. source files. For a shared library, these are only those
-    of the modules that are linked, once `restrict` has been called.
+    (fat binary) and an id for each of its modules, i.e. source files. For a shared library, these
+    are only those of the modules that are linked, once `restrict` has been called.
     """
 
     __slots__ = ("_all_registered", "_lock", "_restricted", "entries", "rows", "sources")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.sources import Source, Sources
 
-# Reasons about the host object itself.
+# Faults of a host object itself, not of the fat binary in it.
 OBJECT_FAULTS = (
     FatbinFault.SECTIONS,
     FatbinFault.SECTION_RANGE,

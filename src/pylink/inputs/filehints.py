@@ -49,7 +49,7 @@ TEXTS = tuple(
     )
 )
 
-# Kinds of those hints of `find_hidden_code` that say that a file has no device code at all.
+# Kinds of those hints of `find_hidden_code` that say that no device code can be read from a file.
 WITHOUT_CODE = ("hidden-by-lto", "not-an-object")
 
 _ARCHIVES = (b"!<arch>\n", b"!<thin>\n")

@@ -127,15 +127,17 @@ def find_losses(
     )
     files: list[_File] = []
     for library in libraries:
-        # A program that loads a shared library may have loaded the libraries that this one omits.
+        # The host linker omits some libraries. A program that loads this output, if it is a shared
+        # library, may have loaded them before.
         if is_shared or not _is_omitted(library, static, contained):
-            # A function that the library neither exports nor needs from others is hidden.
+            # A function that the library neither exports nor needs from others is hidden, so the
+            # library's calls of it reach the library itself.
             self_answered = (library.contained | library.closed.keys()) - library.interposable
             self_answered -= library.open.keys()
             files.append(
                 _File(len(files) + 1, library, library.contained, library.closed, self_answered)
             )
-    # If several modules are lost, the message names the first in this order.
+    # A message names one module, the first that is lost in this order.
     ids = list(static)
     for library in libraries:
         ids += [*library.open, *library.closed, *sorted(library.contained)]
@@ -182,7 +184,8 @@ def _follow_calls(
                 reached[target.rank].setdefault(symbol, []).append(caller)
                 takers.setdefault(symbol, target)
         if symbol not in callers_of:
-            # A library that is not on the command line has the module, and calls the first definer.
+            # No file here calls for the module. A library that is not on the command line has it,
+            # and its call reaches the first file that answers.
             takers[symbol] = definers[symbol][0]
             reached[takers[symbol].rank][symbol] = []
     for file in order:
@@ -220,7 +223,10 @@ def report_losses(
     *,
     is_shared: bool,
 ) -> None:
-    """Warn of each loss; the kind of diagnostic names the remedy."""
+    """Warn of each module whose registration fails; the kind of diagnostic names the remedy.
+
+    `static` has the modules of objects and archives, by id.
+    """
     contained = find_contained(static, libraries)
     for loss in losses:
         library = loss.second

@@ -75,7 +75,7 @@ def read_library(
         else:
             library.anchor = text
     if not library.contained:
-        # Without `__nv_module_id`, these symbols still show that the file has the module.
+        # Without `__nv_module_id`, these symbols still show which modules the file has.
         library.contained = library.wrappers | library.interposable
     return library
 
@@ -84,8 +84,8 @@ class Libraries:
     """The shared libraries of a link that have device code.
 
     `libraries` has all of them in the order of the inputs, and `registered` the ids of the modules
-    that the link registers. `anchors` maps each linked id whose wrapper its library does not export
-    to another symbol of the library, or "".
+    that the link registers. `anchors` maps each linked id whose wrapper (the symbol of its code)
+    its library does not export to another symbol of the library, or "".
 
     Borrowed code is linked here and registered by another file. `lent` has the ids of borrowed
     modules whose wrapper a library exports: the output passes it to its own image. `optional`
@@ -150,9 +150,9 @@ class Libraries:
     ) -> dict[int, set[int]]:
         """Choose the containers to link, by source number; sets `registered` and `optional`.
 
-        Open modules are linked, unless an object or archive has the module, too, or another library
-        defines its registration: each module is registered once. The first of two equal ones
-        counts.
+        Open modules (those whose registration the library does not define) are linked, unless an
+        object or archive (`static`) has the module, too, or another library defines its
+        registration: each module is registered once. The first of two equal ones counts.
         """
         static = static_modules(job, sources, contents)
         registered = set(static)
@@ -200,7 +200,8 @@ class Libraries:
 
         The host linker may omit the archive's member if the library has all its symbols. So the
         output registers such a module only if it contains the member. Otherwise it passes the
-        library's wrapper to its own image. Sets `optional`, `copied` and `borrowed`.
+        library's wrapper to its own image. Sets `optional`, `copied` and `borrowed`. `static` has
+        the modules of objects and archives, by id.
         """
         if not job.options.shared or not job.executable:
             return set()
@@ -215,7 +216,7 @@ class Libraries:
         self.optional = {os.fsdecode(identifier) for identifier in optional}
         for number in {static[identifier].number for identifier in optional}:
             ids = set(module_ids(contents.ids(number)))
-            # The device runtime is linked into each image that needs it.
+            # The device runtime is linked into each image that needs it, so it is not borrowed.
             if has_runtime and SYSTEM_LIBRARY in contents.sources.names[number]:
                 continue
             self.copied[number] = self.owner(next(iter(ids & optional)))

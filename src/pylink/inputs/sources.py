@@ -13,8 +13,9 @@ OVERLOOKED = 2  # nvlink would not read it
 class Library:
     """A shared library, as its dynamic symbols describe it.
 
-    `open` and `closed` are ids (see `inputs/sharedlib.py`), `wrappers` the ids whose wrapper is
-    exported, and `interposable` the closed ids whose registration function a program can replace.
+    `open` are ids of modules whose registration function it lacks, `closed` those whose function it
+    defines. `wrappers` are the ids whose wrapper (the symbol of the module's code) is exported, and
+    `interposable` the closed ids whose registration function a program can replace.
     `contained` are the modules in the file; a library that only has a device link contains none.
     `sources_before` is the number of sources in front of it. `anchor` is a function that only this
     library defines, or None. `has_runtime` says that it has a CUDA runtime of its own. `modules` is
@@ -65,7 +66,7 @@ class Source:
 
 
 class SourceBatch:
-    """Sources in one arena, as columns like those of `Sources`, except for arenas and groups."""
+    """Sources whose bytes are in one `arena`, as columns: those of `Sources` but without groups."""
 
     __slots__ = ("arena", "demands", "extents", "kinds", "marks", "names")
 

@@ -41,23 +41,33 @@ if TYPE_CHECKING:
     class Shared(Protocol):
         """Inputs that links share; SharedInputs of `pylink.phases.sharing` says what each does."""
 
-        def batches_for(self, job: Job) -> list[SourceBatch] | None: ...
+        def batches_for(self, job: Job) -> list[SourceBatch] | None:
+            """Return the batches with a link's inputs; None if it must read them itself."""
+            ...
 
         def scan_inputs(
             self, job: Job, batches: Sequence[SourceBatch], sink: Sink
-        ) -> ScannedInputs: ...
+        ) -> ScannedInputs:
+            """Return the device code in the inputs, without decompressing it."""
+            ...
 
-        def decompress(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, list[bytes]]: ...
+        def decompress(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, list[bytes]]:
+            """Decompress payloads; return PickRows and arenas that replace `rows` and `arenas`."""
+            ...
 
-        def gather(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, bytes] | None: ...
+        def gather(self, rows: bytes, arenas: list[bytes]) -> tuple[bytes, bytes] | None:
+            """Return an arena with the payloads of PickRows, and their extents; None on failure."""
+            ...
 
-        def keep_copies(self) -> None: ...
+        def keep_copies(self) -> None:
+            """Copy the mapped inputs, before a link does what may take long."""
+            ...
 
 
 # Name of the result of LTO in diagnostics and in the table of -time.
 LTO_CUBIN = "lto.cubin"
 
-# nvlink reports that a shorter file cannot be opened, and ignores longer files of unknown kind.
+# nvlink reports that a file with fewer bytes cannot be opened, and ignores other unknown files.
 LEAST_FILE_SIZE = 56
 
 
@@ -152,7 +162,7 @@ def known_references(loaded: Loaded) -> References | None:
 def add_optimized(
     loaded: Loaded, cubin: bytes | None, sink: Sink, *, first: bool = False
 ) -> Loaded:
-    """Add the result of LTO to the link (None if it is not linked), and select all other files.
+    """Add the result of LTO to the link (None if it is not linked), and select its other files.
 
     The cubin comes `first`, or at the position of the last host object with LTO-IR, or last
     without one.

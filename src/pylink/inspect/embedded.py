@@ -192,6 +192,7 @@ def find_device_code(source: ByteSource, sections: list[FileSection]) -> Iterato
     marks = (CONTAINER_MARK,) if is_fatbin else (CONTAINER_MARK, ELF_MARK)
 
     def embedded_at(start: int, *, is_container: bool) -> Embedded | None:
+        """Return the container or cubin at `start`; None if only its magic number is there."""
         name = section_at(sections, start)
         if is_container:
             end = _end_of_container(source, start, is_expected=is_fatbin or name in FATBIN_SECTIONS)

@@ -90,7 +90,8 @@ LOGS = ("ErrorLog", "InfoLog")
 class Handle:
     """A handle of nvJitLink; methods return nvJitLinkResult numbers.
 
-    `created` is the result that nvJitLinkCreate returns.
+    `created` is the result that nvJitLinkCreate returns. `real` is NVIDIA's library, to which links
+    that pylink cannot do are forwarded.
     """
 
     def __init__(self, options: Sequence[bytes], real: Real) -> None:

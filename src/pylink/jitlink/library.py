@@ -46,8 +46,8 @@ class Standin:
     """The loaded stand-in of a major release, which calls methods of a `Calls` until exit."""
 
     def __init__(self, major: int, real: Real) -> None:
-        # RTLD_GLOBAL, like a program's own libraries, for libraries that are loaded later and need
-        # it. Functions of a PyDLL are called with the GIL.
+        # RTLD_GLOBAL lets libraries that are loaded later find its symbols, like those of a
+        # program's own libraries. Functions of a PyDLL are called with the GIL.
         self._library = ctypes.PyDLL(find_standin(major), mode=os.RTLD_NOW | os.RTLD_GLOBAL)
         install = self._library.pylink_standin_install
         install.argtypes = [ctypes.py_object]

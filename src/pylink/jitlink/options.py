@@ -30,7 +30,7 @@ WITH_VALUE = {
     "-split-compile-extended=": "",
     "-jump-table-density=": "",
 }
-# By option without a value: pylink's attribute, or "" as above.
+# By option without a value: pylink's attribute; "" for options that only compilers read.
 FLAGS = {
     "-g": "debug",
     "-r": "relocatable_link",
@@ -74,7 +74,7 @@ def parse_options(options: Iterable[str]) -> LinkSettings | None:
             _store(values, WITH_VALUE[prefix], option[len(prefix) :])
         else:
             return None
-    # A virtual architecture has only PTX.
+    # Code for a virtual architecture is PTX, which only the real library can link.
     arch = str(values.get("arch", ""))
     if not arch.startswith("sm_") or arch not in BY_ATTRIBUTE["arch"].choices:
         return None

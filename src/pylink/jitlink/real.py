@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# nvJitLinkResult of nvJitLink.h.
+# Result numbers: values of the enumeration nvJitLinkResult in nvJitLink.h.
 SUCCESS = 0
 MISSING_ARCH = 2
 INVALID_INPUT = 3
@@ -31,7 +31,7 @@ def find(major: int) -> str | None:
 
 
 class Real:
-    """The real library, loaded when first needed; OSError if it is not installed."""
+    """NVIDIA's nvJitLink library, loaded when first needed; OSError if it is not installed."""
 
     def __init__(self, path: str | None, major: int) -> None:
         self._path = path

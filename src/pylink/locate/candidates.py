@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pylink.phases.results import Merged
 
-# Number of candidates that are listed for one function.
+# Most functions that a diagnostic lists as those that an undefined function could mean.
 MOST_CANDIDATES = 3
 
 # The parameters at the end of a name; they may contain parentheses.

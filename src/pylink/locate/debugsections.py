@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # DW_LNE_set_address.
 SET_ADDRESS = b"\0\x09\x02"
 _ADDRESS_SIZE = 8
-# Length field of a unit that is in 64-bit DWARF.
+# First bytes of a unit in 64-bit DWARF; its length follows.
 _WIDE_MARK = b"\xff\xff\xff\xff"
 
 

@@ -45,7 +45,10 @@ def explain_extern_array(diagnostic: Diagnostic, placed: Placed) -> None:
 def _explain_field(
     diagnostic: Diagnostic, merged: Merged, output_section: int, offset: int, entity: int
 ) -> None:
-    """Set the place and symbol of a diagnostic from a field of an output section."""
+    """Set the place and symbol of a diagnostic from a field of an output section.
+
+    The field is `offset` bytes from the section's start; `entity` is its symbol, -1 for none.
+    """
     objects = merged.objects
     if entity >= 0:
         diagnostic.symbol = entity_name(merged, entity)

@@ -16,7 +16,7 @@ _STRING, _BLOCK, _UDATA = 0x08, 0x09, 0x0F
 
 
 def check_tables(data: bytes, offset: int, *, is_wide: bool) -> None:
-    """Check both tables, which start at `offset`; `is_wide` is for 64-bit DWARF.
+    """Check the tables of directories and files at `offset`; `is_wide` is for 64-bit DWARF.
 
     ValueError for entries without bytes or of an unknown form, or if a string has no end.
     IndexError if the tables are truncated elsewhere.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def places_of(objects: Objects) -> Places:
-    """Return the places of the inputs, cached in `objects.places` with the lines that were read."""
+    """Return the object that looks up names and lines in the inputs, cached in `objects.places`."""
     places = objects.places
     if not isinstance(places, Places):
         # Since `objects` refers to its Places, these get a shallow copy of it: a cycle of

@@ -78,7 +78,10 @@ def find_unlinked(job: Job, undefined: Collection[str]) -> dict[str, list[Diagno
 
 
 def _note_reason(job: Job, name: str, file: str, code_taken: str, archs: str) -> Diagnostic | None:
-    """Return a note that explains why a definition in an input was not linked."""
+    """Return a note that explains why a definition in an input was not linked.
+
+    None if another diagnostic of the link explains it.
+    """
     arch = job.options.arch
     if code_taken == NO_CODE:
         return note("in-other-arch", symbol=name, file=file, archs=archs, arch=arch)

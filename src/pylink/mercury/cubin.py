@@ -18,8 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.elfheaders import Section
 
-# Section families in the header and primary vectors, by the name after `.nv.merc.`. In names of
-# SUFFIXED_FAMILIES more text follows, such as the name of a function; it is compared, too.
+# Families of the Mercury sections whose headers and contents are compared, by the name after
+# `.nv.merc.`. In names of SUFFIXED_FAMILIES more text follows, such as the name of a function, and
+# is compared, too.
 EXACT_FAMILIES = frozenset(
     b"debug_abbrev debug_aranges debug_frame debug_info debug_line debug_loc debug_macinfo "
     b"debug_pubnames debug_pubtypes debug_ranges debug_str nv_debug_line_sass "

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from pylink.mercury.objects import MercuryObject
     from pylink.mercury.stages import Verdict
 
-# The stage reported if a stronger copy rejects a fold: the last one, which compares symbols.
+# The stage that is reported if a file stays because its copy of a function wins over the
+# reference's: the last one, which compares symbols.
 STAGE_STRONGER = 3
 
 
@@ -40,14 +41,14 @@ class Decision:
 
     @property
     def code(self) -> int:
-        """The code of the result: 0 if accepted, else 17, 18 or 19 (see pylink.mercury)."""
+        """The code: 0 if accepted, 17 if contents differ, 19 for headers, 18 for relocations."""
         if self.stronger is not None:
             return CODE_TARGETS
         return 0 if self.verdict is None else self.verdict.code
 
     @property
     def stage(self) -> int:
-        """The stage that rejected, 0 if accepted."""
+        """The stage that rejected: 1 contents, 2 headers, 3 relocations; 0 if accepted."""
         if self.stronger is not None:
             return STAGE_STRONGER
         return 0 if self.verdict is None else self.verdict.stage or 0

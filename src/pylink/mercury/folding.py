@@ -55,7 +55,8 @@ def fold(
 
     With `prefilter="none"` every pair is compared until one accepts: N*N/2 comparisons if nothing
     folds. With "xxh3" pairs that cannot fold are omitted; the result is the same. `progress` is
-    called with the number of objects done. Objects without sections do not fold.
+    called with the number of objects done. Objects without sections do not fold. `identity` is
+    "symbols" if the symbols of equal relocations must be equal, too, else "bytes".
     """
     hashed, symbols = check_options(prefilter, identity)
     all_objects = list(objects)
@@ -124,7 +125,7 @@ def _fold_by_index(
     """
     index = FoldIndex(items, tally)
     # If all objects have symbols, an object with symbols private to its file neither accepts
-    # nor folds.
+    # another one nor folds.
     skips_private = symbols and all(item.has_symbols for item in items)
     last: int | None = None
     for row, item in enumerate(items):

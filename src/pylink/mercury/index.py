@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pylink.mercury.objects import MercuryObject
     from pylink.mercury.stages import Tally, Verdict
 
-    # The section by which a node branches, after the stage that compares it: (1, row of the
-    # primary vector) or (3, key of a target).
+    # The section by whose digest a node branches, after the number of the stage that compares it:
+    # (1, row in the list of sections' contents) or (3, key of a relocation section).
     BranchingPoint = tuple[int, int]
 
 
@@ -61,7 +61,11 @@ class Node:
 
 
 class Tree:
-    """The kept objects with one signature and one shape; `members` are the rows of all of them."""
+    """The kept objects with one signature and one shape; `members` are the rows of all of them.
+
+    A signature has the numbers of headers and of relocation sections, and sums of hashes of their
+    names and sizes. A shape has the sizes of sections' contents.
+    """
 
     __slots__ = ("members", "root")
 
@@ -71,7 +75,7 @@ class Tree:
 
 
 class Forest:
-    """The trees of one signature, by shape (the sizes of an object's primary entries)."""
+    """The trees of objects with one signature, by shape: the sizes of an object's contents."""
 
     __slots__ = ("shapes", "trees")
 
@@ -103,7 +107,7 @@ class KeptObjects:
 
 
 class FoldIndex:
-    """The kept objects of a build, by properties that a candidate must share."""
+    """The kept objects of a build, by properties that an object must share to fold into one."""
 
     def __init__(self, objects: list[MercuryObject], tally: Tally) -> None:
         self.objects = objects

@@ -186,7 +186,7 @@ class MercuryObject:
         return self.vectors.has_symbols
 
     def signature(self) -> Signature:
-        """Return `Vectors.signature`, which is computed once."""
+        """Return the numbers that must agree with a reference's (`Vectors.signature`); cached."""
         if self.signature_cache is None:
             self.signature_cache = self.vectors.signature()
         return self.signature_cache

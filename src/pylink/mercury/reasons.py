@@ -8,8 +8,8 @@ CODE_DATA = 17
 CODE_TARGETS = 18
 CODE_HEADERS = 19
 
-# By `why` of a native comparison's result: code, stage and sentence, in which `Verdict.reason`
-# fills the braces.
+# By outcome (`why`) of a native comparison: its code, the stage that rejects (None for none), and a
+# sentence, in which `Verdict.reason` fills the braces.
 # fmt: off
 REASONS: dict[int, tuple[int, int | None, str]] = {
     FoldOutcome.ACCEPTED: (0, None, "all three stages accept"),

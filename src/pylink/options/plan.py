@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Options of outputs that a failed link writes, too, maybe before it opens an input.
 REPORTS = ("--diag-log", "--reproduce", "--sarif-output")
 
-# Suffixes of files that are read from directories of sections and rules.
+# Suffixes of files in directories of sections and rules, which reports of --profile use.
 SECTION_SUFFIXES = (".section", ".py")
 
 
@@ -131,7 +131,7 @@ class OutputPlan:
             self.refuse(output, file, sink)
 
     def refuse(self, output: Output, file: str, sink: Sink) -> NoReturn:
-        """Report that writing `output` would destroy `file`, and drop the renderer of `output`."""
+        """Report that `output` would destroy `file`; drop the diagnostics renderer of `output`."""
         self.refused.append(output)
         for renderer in [renderer for renderer in sink.renderers if renderer.path == output.path]:
             renderer.discard()

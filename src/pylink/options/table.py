@@ -99,7 +99,7 @@ OPTIONS = (
     Option("machine", "m", NUMBER, choices=(64,), joined=True),
     Option("library", "l", LIST, joined=True),
     Option("library-path", "L", LIST, joined=True),
-    # nvlink has no short name for this option; its note shows a bare dash.
+    # nvlink has no short name for this option; the tool note of its output shows a bare dash.
     Option("register-link-binaries", "", TEXT, recorded=DEBUG, writes=FILE),
     Option("verbose", "v"),
     Option("verbose2", "v2", since="13.2"),
@@ -145,7 +145,7 @@ OPTIONS = (
     Option("ignore-host-info", "ignore-host-info"),
     Option("relocatable-link", "r"),
     Option("device-stack-protector", "device-stack-protector", TRUTH),
-    # The note names the option without the files, whose options are listed themselves.
+    # The tool note names this option without the files, whose options it lists themselves.
     Option("options-file", "optf", LIST, recorded=DEBUG, in_call=False),
     # nvlink has this option but does not let users set it.
     Option("edbg", "edbg", NUMBER, recorded=NEVER),
@@ -192,7 +192,8 @@ OPTIONS = (
     Option("tool-timeout", "", NUMBER, recorded=NEVER),
     Option("threads", "", NUMBER, recorded=NEVER),
     Option("max-uncompressed-size", "", SIZE, recorded=NEVER),
-    # nvcc passes these for the host link; they do not affect device code.
+    # nvcc passes the next two, for the host link. They do not affect device code, except for
+    # `shared` if a shared library of the host is an input.
     Option("host-ccbin", "host-ccbin", TEXT, recorded=NEVER),
     Option("shared", "shared", recorded=NEVER),
     Option("merc-dedup", "", TEXT, choices=("on", "off"), recorded=NEVER),

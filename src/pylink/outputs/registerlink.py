@@ -18,7 +18,8 @@ REFERENCE_TO_LIBRARY = """\
 extern const char {anchor};
 __attribute__((used)) static const void* const volatile keep{id} = &{anchor};
 """
-# Registers a module whose wrapper is hidden in its library: the library passes the wrapper.
+# Registers a module whose wrapper (the symbol of its code) is hidden in its library: the library
+# passes the wrapper as an argument.
 REGISTER_FOR_LIBRARY = """\
 static const unsigned char def_module_id_str{id}[] \
 __attribute__((aligned(1), section("__nv_module_id"))) = "def {id}";

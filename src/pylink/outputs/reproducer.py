@@ -47,8 +47,8 @@ DATA = "data"  # the directory of inputs that were not files
 READ_PATHS = ("library_path", "source_root", "section_folder", "section_folder_recursive")
 TOOL_PATHS = ("nvvmpath", "ptxas_path")
 
-# Environment variables that a link reads. Only the first decides what is linked, and is set when
-# the link is reproduced; the others say where options and tools came from.
+# Environment variables that a link reads. Only the first is set when the link is reproduced: the
+# options of PYLINK_OPTIONS are among the manifest's values, and tools are searched again.
 LIBRARY_VARIABLE = "LIBRARY_PATH"
 ENVIRONMENT = (
     LIBRARY_VARIABLE, "PYLINK_OPTIONS", "PYLINK_WIZARD", "CUDA_HOME", "CUDA_PATH", "PATH",

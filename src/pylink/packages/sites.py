@@ -24,7 +24,7 @@ def find_package(name: str) -> list[str]:
     """Return the directories of a package, without importing it; empty if it is not installed."""
     spec = PathFinder.find_spec(name)
     if spec is None and Sites in sys.meta_path:
-        # An editable install lies elsewhere, but its packages are in the environment.
+        # An editable install lies elsewhere, but the packages that it needs are in the environment.
         version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
         prefix = os.path.dirname(os.path.dirname(sys.executable))
         spec = PathFinder.find_spec(name, [os.path.join(prefix, "lib", version, "site-packages")])

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class LendableModules:
-    """Modules that could be borrowed: `loaded` has their cubins.
+    """Modules of libraries that a link could use but not register; `loaded` has their cubins.
 
     Three lists have an item for each cubin: `ids` its module id, `libraries` the library that lends
     it, `places` the numbers of its source and container in `contents`. `contents` is the device
@@ -88,7 +88,8 @@ def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) 
     if not needed:
         return loaded
     first_source = len(candidates.opened.sources) + 1
-    # Host code selects kernels only after this: kernels of borrowed sources are not roots.
+    # `insert_modules` lets host code select the kernels that are kept, except for borrowed ones, so
+    # the sources are marked before.
     libraries.borrowed |= {first_source + number for number in needed}
     combined = insert_modules(candidates, lendable, needed, sink)
     if undefined_names.issubset(selection.find_missing(combined.arena, combined.extents)):
@@ -285,7 +286,7 @@ def note_borrowed(
     for number in borrowed:
         identifier, library = lendable.ids[number], lendable.libraries[number]
         libraries.copied[first_source + number] = libraries.owner(identifier)
-        # The id becomes part of an identifier in source code.
+        # The id becomes part of an identifier in source code, which limits its characters.
         is_name = identifier.isascii() and identifier.replace(b"_", b"a").isalnum()
         if is_name and any(identifier in other.wrappers for other in libraries.libraries):
             libraries.lent.append(os.fsdecode(identifier))
