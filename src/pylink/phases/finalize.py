@@ -27,7 +27,7 @@ class Final:
 
 
 def finalize(sink: Sink, image: Image) -> Final:
-    """Write the headers and remaining tables."""
+    """Write ELF header and program headers, and the tables that phase relocate did not write."""
     placed, buffer = image.placed, image.buffer
     job, release = placed.merged.objects.job, placed.merged.objects.release
     try:

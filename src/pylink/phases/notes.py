@@ -105,7 +105,7 @@ def warn_lowered(objects: Objects, sink: Sink) -> None:
 
 
 def compat_note(merged: Merged, *, has_code: bool) -> bytes:
-    """Return the contents of .nv.compat of the output."""
+    """Return the contents of .nv.compat of the output; `has_code`: it has a section of code."""
     objects = merged.objects
     target = objects.job.target
     if not objects.names and target.family != FAMILY_A:

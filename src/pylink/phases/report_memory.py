@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from pylink.phases.results import Merged, Placed
     from pylink.phases.shared import Oversized
 
-    # A symbol row and its size in bytes.
+    # What a variable or a function's literals take of a memory: the symbol row, and the bytes.
     Share = tuple[int, int]
 
-# Number of shares that are listed, the largest ones; the others are summed up.
+# Most variables or functions that notes list with their bytes, largest first; others are summed up.
 MOST_SHARES = 10
 
 # nvlink's message has this in front of the name, from sm_100 on: it cuts
@@ -52,7 +52,7 @@ def report_pools(placed: Placed, large: Sequence[int], limit: int, sink: Sink) -
 
 
 def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
-    """Yield the shares of a function's pool: literals placed in it, then its own section."""
+    """Yield what a function's bank 2 consists of: pieces placed in it, then its own section."""
     objects = merged.objects
     for row in merged.pools:
         if row.kernel == function:

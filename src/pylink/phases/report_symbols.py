@@ -34,7 +34,7 @@ CLASH_KINDS: dict[int, tuple[str, str | None]] = {
 # Number of references of a symbol that are listed, and number of listed calls of a cycle.
 MOST_REFERENCES = 10
 
-# Number of references whose source lines are compared.
+# Most references of a symbol whose source lines are looked up, to list each line once.
 MOST_LOOKED_UP = 1000
 
 _INSTRUCTION_SIZE = 16  # in bytes
@@ -178,7 +178,7 @@ def _reference_hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list
 
 
 def _note_candidate(merged: Merged, entity: int, kind: str = "other-parameters") -> Diagnostic:
-    """Return a note on an entity that the user may have meant; its text contains its place."""
+    """Return a note that the user may have meant `entity`; its text says where that is."""
     from pylink.demangle import demangle
 
     objects = merged.objects

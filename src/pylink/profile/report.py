@@ -49,7 +49,7 @@ DOMAIN = "pylink"  # of the NVTX ranges
 LINK = "link"
 DEDUP = "dedup"
 
-# Streams separate the link from its comparisons.
+# Numbers of streams: one for the phases of the link, one for its comparisons of Mercury sections.
 MAIN_STREAM, DEDUP_STREAM = 1, 2
 
 # Largest number of compared pairs of inputs for which each has an action of its own: every action

@@ -76,7 +76,8 @@ class _Trace:
     def add_times(self, name: str, times: bytes | None, items: Sequence[str]) -> None:
         """Add the files `items` to the totals, and those that took long to the events.
 
-        `times` has a TIME row for each file; None if times were not measured.
+        `times` has a TIME row (start, wall and processor time, thread) for each file; None if times
+        were not measured.
         """
         if times is None or len(times) != TIME.size * len(items):
             return
