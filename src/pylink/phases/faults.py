@@ -82,7 +82,7 @@ HEXADECIMAL = (ReadFault.SECTION_NAME, ReadFault.SECTION_TYPE)
 UNIFIED_TABLES = (elf.SHT_CUDA_UFT_ENTRY, elf.SHT_CUDA_UDT_ENTRY)
 
 # Kinds of diagnostics whose text is nvlink's and does not say what the file is. They get a hint
-# that says so.
+# that says what it is.
 NOT_LINKABLE = ("cannot-open-input", "not-elf", "wrong-machine")
 
 # Reasons about an attribute record: the `index` of the fault is the record's offset in its section.

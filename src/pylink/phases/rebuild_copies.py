@@ -113,7 +113,7 @@ def _add_instructions(
     Rows are code offset and instruction; b"" is an advance, which adds nothing. ValueError if the
     two lists do not correspond.
     """
-    # The mercury program starts with an advance by 0, which the plain one need not have: skip it.
+    # A mercury program starts with an advance by 0, which has no counterpart: it is skipped.
     plain = [entry for entry in plain_rows if entry != (0, b"")]
     mercury = [entry for entry in mercury_rows if entry != (0, b"")]
     if not plain and not any(mercury_offset for mercury_offset, _ in mercury):

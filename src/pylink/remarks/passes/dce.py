@@ -80,7 +80,10 @@ def _emit_removed(view: View, remarks: Remarks, number: int, flags: int, size: i
 def _emit_reached(
     view: View, remarks: Remarks, number: int, size: int, graph: CallGraph, reached: dict[int, int]
 ) -> None:
-    """Emit why a function is kept; `reached` is the result of `graph.reach` for all kernels."""
+    """Emit why the entity `number`, a function with `size` bytes of code, is kept.
+
+    `reached` is the result of `graph.reach` for all live kernels.
+    """
     steps = graph.path_to(reached, number)
     root = steps[0][0]
     remarks.emit(
