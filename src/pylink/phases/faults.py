@@ -78,7 +78,7 @@ TEXTS = {
 # Reasons whose value is shown as a hexadecimal number.
 HEXADECIMAL = (ReadFault.SECTION_NAME, ReadFault.SECTION_TYPE)
 
-# Section types of unified tables: functions and variables that several programs share.
+# Section types of the tables of unified functions and variables, which several programs share.
 UNIFIED_TABLES = (elf.SHT_CUDA_UFT_ENTRY, elf.SHT_CUDA_UDT_ENTRY)
 
 # Kinds of diagnostics whose text is nvlink's and does not say what the file is. They get a hint

@@ -47,7 +47,10 @@ SHORT_ADD_CHIPS = (120, 121)
 
 
 def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
-    """Return the inputs with kernels rewritten for the link; `objects` itself if none changes."""
+    """Return the inputs with kernels rewritten for the link.
+
+    It is `objects` itself if no kernel changes, and after an error.
+    """
     # Files from before 13.0 are converted first: only their capsules (functions in mercury form) if
     # the link follows a release before 13.0, else only their code.
     early_mode = MODE_EARLY_CAPSULES if objects.traits & TRAIT_EARLY_FILES else MODE_EARLY_CODE
@@ -107,7 +110,7 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
 def _outdated_files(objects: Objects) -> list[tuple[int, int]]:
     """Return number and mode of each file whose code must be converted; only for sm_100 and later.
 
-    Its compiler makes other code than that of the release which the link follows. The mode has
+    Such a file's compiler makes other code than the release which the link follows. The mode has
     UPDATE_ bits for what must be converted.
     """
     release = objects.release

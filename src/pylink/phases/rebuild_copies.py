@@ -237,8 +237,8 @@ def _assemble(
 ) -> tuple[bytes, bytes]:
     """Lay the records out again, each FDE after its CIE; return contents and MovedRows.
 
-    `moves` has offset and relocation of the address in each FDE. `records` has the CIE and the FDE
-    that replace some FDEs, by the offset of the old one.
+    `moves` has the offset of the address field in each FDE, and the number of its relocation.
+    `records` has the CIE and the FDE that replace some FDEs, by the offset of the old FDE.
     """
     data = bytearray()
     new_addresses: dict[int, int] = {}  # offsets of address fields, by old offset

@@ -52,7 +52,7 @@ def report_pools(placed: Placed, large: Sequence[int], limit: int, sink: Sink) -
 
 
 def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
-    """Yield what a function's bank 2 consists of: pieces placed in it, then its own section."""
+    """Yield the shares of a function's bank 2: sections placed in its pool, then its own one."""
     objects = merged.objects
     for row in merged.pools:
         if row.kernel == function:
@@ -68,7 +68,7 @@ def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
 
 
 def _share_of(merged: Merged, section: int) -> Share:
-    """Return the share of a section of bank 2: the symbol row of its function, and its size."""
+    """Return the share of a bank 2 section: its function's symbol row, and the section's size."""
     sections = merged.objects.sections
     return sections[sections[section].target].target, sections[section].size
 
@@ -133,7 +133,7 @@ def _constant_shares(merged: Merged) -> list[Share]:
 
 
 def _size_to_report(shares: list[Share], size: int, limit: int) -> int:
-    """Return the bytes of the variables without gaps, or `size` if they would fit without gaps."""
+    """Return the variables' bytes as nvlink packs them, or `size` if they are within `limit`."""
     packed = packed_size(share for _, share in shares)
     return packed if packed > limit else size
 

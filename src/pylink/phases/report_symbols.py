@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pylink.locate.references import Reference
     from pylink.phases.results import Merged, Objects
 
-# By kind of a ClashRow: the kinds of the diagnostic, and of the note on the earlier definition.
+# By kind of a ClashRow: the kinds of the diagnostic, and of the note on the earlier definition
+# (None: no note).
 CLASH_KINDS: dict[int, tuple[str, str | None]] = {
     Clash.MULTIPLE: ("multiple-definition", "first-defined-here"),
     Clash.SIZE: ("size-mismatch", "first-specified-here"),

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pylink.profile.results import PhaseResults
 
 DOMAIN = "pylink"  # of the NVTX ranges
-# Names of the actions that are not phases, and of streams.
+# Names of the actions that are not phases. The two streams have the same names.
 LINK = "link"
 DEDUP = "dedup"
 

@@ -192,7 +192,7 @@ def _add_calls_below(calls: _Calls, profile: Profile, context: int, step: Step) 
 
 
 def _calls_below(profile: Profile, step: str) -> Iterator[tuple[str, int, int, int]]:
-    """Yield routine, size, cost and wall time of each call of a step."""
+    """Yield routine, size, processor time and wall time (in ns) of each call of a step."""
     if step == "read_files":
         for file in profile.files:
             if file.read_start_ns:

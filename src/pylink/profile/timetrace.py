@@ -68,7 +68,7 @@ class _Trace:
         self.lanes = {0}
 
     def add(self, name: str, start: int, wall: int, detail: str) -> None:
-        """Add an event of the link's thread to the events and to the totals."""
+        """Add an event of the link's thread, with times in ns, to the events and to the totals."""
         count, total = self.sums.get(name, (0, 0))
         self.sums[name] = count + 1, total + wall
         self._add_event(name, start, wall, detail, 0)

@@ -185,7 +185,8 @@ def _move_addends(
 ) -> None:
     """Update the addends of a relocation section that are offsets in changed sections.
 
-    `section_of` has the changed sections by the number of their section symbol.
+    `section_of` has the changed sections by the number of their section symbol. `moved` has the new
+    offsets by section number and old offset.
     """
     number = elf.sections.index(table)
     if table.header.info in moved:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
-    """Emit remarks on removed functions, on kept unreachable ones, and on requested ones."""
+    """Emit remarks on removed functions, on kept unreachable ones, and on those of `why_live`."""
     view = View(merged)
     graph = CallGraph(merged)
     roots = [
