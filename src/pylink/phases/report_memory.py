@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pylink.phases.results import Merged, Placed
     from pylink.phases.shared import Oversized
 
-    # What a variable or a function's literals take of a memory: the symbol row, and the bytes.
+    # Part of a memory: the symbol row of a variable or of a function with literals, and the bytes.
     Share = tuple[int, int]
 
 # Most variables or functions that notes list with their bytes, largest first; others are summed up.

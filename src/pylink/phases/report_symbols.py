@@ -201,9 +201,9 @@ def explain_references(
 
 
 def _list_references(places: Places, diagnostic: Diagnostic, references: list[Reference]) -> None:
-    """Set the place of a diagnostic to the first use, and add notes on other lines, up to a limit.
+    """Add the place of the first use to a diagnostic, and notes on other lines, up to a limit.
 
-    nvlink names the first file that mentions a symbol, which need not use it.
+    nvlink names the first file that mentions a symbol. If that does not use it, all uses are notes.
     """
     symbol = diagnostic.symbol
     assert symbol is not None
@@ -224,10 +224,10 @@ def _list_references(places: Places, diagnostic: Diagnostic, references: list[Re
 
 
 def _distinct_lines(places: Places, references: list[Reference]) -> list[Reference]:
-    """Return the first reference of each source line, sorted by file and line.
+    """Return the first reference of each source line of a section, sorted by file and line.
 
-    References without a known line are sorted by section and offset. Two adjacent instructions
-    count as one: they load the halves of an address.
+    References without a known line are sorted by section and offset. Two of these at adjacent
+    instructions count as one: they load the halves of an address.
     """
     lines: dict[tuple[int, str, int], Reference] = {}
     previous = (-1, 0)

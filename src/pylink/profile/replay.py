@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 # Least number of inputs in a part of a link: smaller parts cost less than the clock can resolve.
 LEAST_INPUTS = 2
 
-# Number of sizes of the parts of a small link. A large link has more: it is halved repeatedly.
+# Steps in size from the smallest part to a small link; LARGE_RATIO adds more. A larger link, for
+# which such a step would be more than a doubling, is halved repeatedly.
 SIZE_COUNT = 8
 
 # Least ratio of the size of a part to the next smaller one.

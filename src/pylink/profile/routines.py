@@ -74,7 +74,7 @@ class _Calls:
         return context.id
 
     def add(self, context: int, size: int, cost: int, wall: int, children: int = 0) -> None:
-        """Add a call: `cost` is its processor time in ns, `children` that of routines it called."""
+        """Add a call; times are in ns, and `children` is the cost of the routines it called."""
         self.calls[context].append((size, cost, max(cost - children, 0), wall))
 
     def walls(self) -> list[str]:
@@ -192,7 +192,7 @@ def _add_calls_below(calls: _Calls, profile: Profile, context: int, step: Step) 
 
 
 def _calls_below(profile: Profile, step: str) -> Iterator[tuple[str, int, int, int]]:
-    """Yield routine, size, processor time and wall time (in ns) of each call of a step."""
+    """Yield routine, size, cost and wall time (both in ns) of each call of a step."""
     if step == "read_files":
         for file in profile.files:
             if file.read_start_ns:

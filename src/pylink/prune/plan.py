@@ -129,7 +129,7 @@ def _note_empty_containers(
 ) -> None:
     """Add a note for each container that loses all entries: its kernels cannot run any more.
 
-    A container of relocatable cubins needs no note: its kernels are in the finished link.
+    A container of relocatable cubins needs no note: a program runs the code of a finished link.
     """
     by_container: dict[int, list[Leaf]] = {}
     for leaf in leaves:
