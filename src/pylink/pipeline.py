@@ -210,9 +210,9 @@ def link_inputs(
             sink.stop()
         # From here on, addresses are fixed.
         with OutputBuffer(placed.size, in_place) as buffer:
-            # Contents from the start of the file to its end, and the tables without observers.
+            # This writes contents in file order, and in a link without observers the tables, too.
             image = run("relocate", relocate, placed, buffer)
-            # All that relocate has not written: headers, and the tables of a link with observers.
+            # This writes the rest: headers, and in a link with observers the tables.
             final = run("finalize", finalize, image)
             # The file gets its name only now, when it is complete.
             run("write", write, final, buffer)
@@ -222,8 +222,8 @@ def link_inputs(
 class Registration:
     """Writes the file of --register-link-binaries when a link ends.
 
-    nvlink writes it right after merging, so of the errors of later phases only fatal ones prevent
-    it.
+    nvlink writes it right after merging. So it is also written if a later phase reports
+    errors, except for one that ends the link at once.
     """
 
     __slots__ = ("loaded", "registered", "sink")

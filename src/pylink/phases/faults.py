@@ -45,7 +45,8 @@ KINDS = {
     ReadFault.SECTION_TYPE: ("unknown-section", "value"),
     ReadFault.OSABI: ("wrong-abi", ""),
 }
-# By reason, for those not in KINDS: the kind of diagnostic, and the text of its argument `reason`.
+# By reason, for those not in KINDS: the kind of diagnostic, and the text of its argument `reason`,
+# which shows the numbers `value` and `limit` of the fault.
 # fmt: off
 TEXTS = {
     ReadFault.TOO_LARGE: ("malformed",
@@ -77,13 +78,14 @@ TEXTS = {
 # Reasons whose value is shown as a hexadecimal number.
 HEXADECIMAL = (ReadFault.SECTION_NAME, ReadFault.SECTION_TYPE)
 
-# Section types of unified tables: functions and variables that several programs share.
+# Section types of the tables of unified functions and variables, which several programs share.
 UNIFIED_TABLES = (elf.SHT_CUDA_UFT_ENTRY, elf.SHT_CUDA_UDT_ENTRY)
 
-# Kinds of diagnostics whose text is nvlink's and does not say what the file is; a hint does.
+# Kinds of diagnostics whose text is nvlink's and does not say what the file is. They get a hint
+# that says what it is.
 NOT_LINKABLE = ("cannot-open-input", "not-elf", "wrong-machine")
 
-# Reasons about an attribute record: the `index` of the fault is its offset in the section.
+# Reasons about an attribute record: the `index` of the fault is the record's offset in its section.
 RECORD_REASONS = (
     ReadFault.RECORD_END,
     ReadFault.RECORD_FORMAT,
@@ -98,10 +100,10 @@ RELOCATION_REASONS = (ReadFault.RELOC_SYMBOL, ReadFault.RELOC_OFFSET, ReadFault.
 def report_fault(
     fault: FaultRow, loaded: Loaded, files: Files, sections: Sections, sink: Sink
 ) -> None:
-    """Report a fault that the reader found.
+    """Report a fault that the reader of cubins found.
 
-    `fault.section` is the number of the section in the file, and `fault.index` that of a row or
-    byte in the section; each may be -1, for none.
+    `fault.section` is the number of the section in the file. `fault.index` is the number of an
+    entry of that section, or the offset of a byte in it. Each may be -1, for none.
     """
     job, names, arena, extents = loaded.job, loaded.names, loaded.arena, loaded.extents
     file, section, index, reason = fault.file, fault.section, fault.index, fault.reason

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Final:
-    """The finished file; `image` is empty if the output buffer is a file."""
+    """The finished output: `image` has its bytes, none if the output was made in its file."""
 
     __slots__ = ("image", "job")
 
@@ -27,7 +27,7 @@ class Final:
 
 
 def finalize(sink: Sink, image: Image) -> Final:
-    """Write the headers and remaining tables."""
+    """Write ELF header and program headers, and the tables that phase relocate did not write."""
     placed, buffer = image.placed, image.buffer
     job, release = placed.merged.objects.job, placed.merged.objects.release
     try:
@@ -48,7 +48,7 @@ def finalize(sink: Sink, image: Image) -> Final:
 
 
 def _identity(objects: Objects) -> tuple[bytes, int, int]:
-    """Return three fields of the ELF header as the release writes them.
+    """Return three fields of the ELF header as the nvlink release to follow writes them.
 
     They are the OS ABI and its version (two bytes), e_version, and e_flags.
     """

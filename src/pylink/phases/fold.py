@@ -89,7 +89,7 @@ def fold_mercury(merged: Merged, numbers: Iterable[int], sink: Sink) -> Numbers:
 
 
 def find_winning_symbol(merged: Merged, reference: int | None, candidate: int) -> str | None:
-    """Return the function whose copy in file `candidate` won and in file `reference` lost.
+    """Return the name of a function whose copy won in file `candidate` and lost in `reference`.
 
     None if there is no such function, or if `reference` is None.
     """

@@ -26,9 +26,9 @@ class Job:
     `plan` has the files that the link writes, none of which it may read. `executable` is the
     opposite of -r, and `debug` is -g without --suppress-debug-info. `mode` has the bits of
     LinkMode. `steps` passes the ends of steps to observers. `mapped` are the inputs that are mapped
-    into memory. `pages` has the memory of arenas, which later links reuse. With `traces_folds`
-    -edbg prints what becomes of Mercury sections. With `keeps_copies` nothing is folded, like
-    --merc-dedup=off.
+    into memory. `pages` has the memory of arenas (buffers that hold all inputs), which later links
+    reuse. With `traces_folds` -edbg prints what becomes of Mercury sections. With `keeps_copies`
+    nothing is folded, like --merc-dedup=off.
     """
 
     __slots__ = (

@@ -47,9 +47,12 @@ SHORT_ADD_CHIPS = (120, 121)
 
 
 def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
-    """Rewrite the kernels of the inputs; `objects` itself if nothing changes."""
-    # Files from before 13.0 are converted first: only their capsules if the link follows a release
-    # before 13.0, else only their code.
+    """Return the inputs with kernels rewritten for the link.
+
+    It is `objects` itself if no kernel changes, and after an error.
+    """
+    # Files from before 13.0 are converted first: only their capsules (functions in mercury form) if
+    # the link follows a release before 13.0, else only their code.
     early_mode = MODE_EARLY_CAPSULES if objects.traits & TRAIT_EARLY_FILES else MODE_EARLY_CODE
     # Each step has the number of a file, and the mode in which its kernels are changed.
     steps = [(number, early_mode) for number in elfread.find_flagged(objects.files, FileFlag.EARLY)]
@@ -107,7 +110,7 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
 def _outdated_files(objects: Objects) -> list[tuple[int, int]]:
     """Return number and mode of each file whose code must be converted; only for sm_100 and later.
 
-    Its compiler makes other code than that of the release which the link follows. The mode has
+    Such a file's compiler makes other code than the release which the link follows. The mode has
     UPDATE_ bits for what must be converted.
     """
     release = objects.release
@@ -147,7 +150,7 @@ def _update_mode(release: Release, toolkit: int, patch: int, sm: int) -> int:
 
 
 def _barrier_mode(objects: Objects) -> int | None:
-    """Return the MODE_ number for error barriers; None if kernels stay as they are."""
+    """Return the MODE_ number that says how kernels end; None if their ends stay as they are."""
     job = objects.job
     has_barriers = notes.has_attribute(objects, GEN_ERRBAR_AT_EXIT)
     if job.debug:

@@ -70,8 +70,8 @@ def merge(sink: Sink, objects: Objects) -> Merged | None:
         from pylink.phases.trace import trace_inputs
 
         trace_inputs(merged)
-    # The events of docs/order.md: sections and symbols, their names, and from sm_100 on the
-    # sections of the finalizer. After this call, only --preserve-relocs creates sections.
+    # This call creates sections, symbols and names in nvlink's order (docs/order.md), and from
+    # sm_100 on sections of the finalizer. After it, only --preserve-relocs creates sections.
     native_merge.merge(merged)
     steps.end_step("merge_sections")
     if job.target.family == FAMILY_C and merged.pools:

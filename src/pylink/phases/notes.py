@@ -71,7 +71,7 @@ def note_deficit(options: Options, release: Release) -> int:
 def virtual_sm(objects: Objects) -> int:
     """Return the lowest SM number of the PTX that inputs were compiled from, at most the target's.
 
-    For releases before 13.0 and targets from sm_100 on, only the last input counts.
+    A release before 13.0 counts only the last input if the target is sm_100 or later.
     """
     target = objects.job.target
     if objects.traits & TRAIT_EARLY_FILES and target.family == FAMILY_C and objects.names:
@@ -105,7 +105,7 @@ def warn_lowered(objects: Objects, sink: Sink) -> None:
 
 
 def compat_note(merged: Merged, *, has_code: bool) -> bytes:
-    """Return the contents of .nv.compat of the output."""
+    """Return the contents of .nv.compat of the output; `has_code`: it has a section of code."""
     objects = merged.objects
     target = objects.job.target
     if not objects.names and target.family != FAMILY_A:
@@ -115,7 +115,7 @@ def compat_note(merged: Merged, *, has_code: bool) -> bytes:
         return suffix_record + (no_features if target.family == FAMILY_C else b"")
     has_features = has_code or objects.traits & TRAIT_SURE_FEATURES
     features = target.features if has_features else 0
-    # From 13.1 on, code for several targets does not use the features of one chip.
+    # From 13.1 on, the bits for one chip are cleared if the code of some file is for several.
     is_accelerated = has_code and target.specific and objects.traits & TRAIT_PARTS_ACCELERATED
     if is_accelerated and not all(
         flags & FileFlag.SPECIFIC for flags in objects.files.column("flags")

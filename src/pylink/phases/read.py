@@ -116,7 +116,7 @@ def _refuse_old(name: str, toolkit: int, since: int, sink: Sink) -> NoReturn:
 
 
 def _refuse_toolkit(job: Job, name: str, toolkit: int, release: Release, sink: Sink) -> None:
-    """Refuse an input of a newer toolkit than the link follows, in nvlink's words.
+    """Refuse an input of a newer toolkit than the release that the link follows, in nvlink's words.
 
     Only warn if --nvlink-version chose the release, and pylink knows no release of that toolkit.
     The hint says why the link follows an older release.

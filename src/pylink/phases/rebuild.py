@@ -28,7 +28,7 @@ REGISTERS = b".nv_debug_info_reg_sass"
 
 
 class Rebuilt:
-    """A section made anew: the number `out` of its OutRow, and its contents.
+    """A debug section made anew: `out` is its row number among the output sections.
 
     `numbers` has the number in `merged.rebuilds` of each of its relocations, and `moved` the new
     offsets of those that stay. `inputs` are the numbers of the input sections. `units`, for a

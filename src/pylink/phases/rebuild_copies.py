@@ -49,7 +49,8 @@ def merge_frames(
 ) -> tuple[Contents, Moved]:
     """Rewrite a rebuilt .debug_frame; return its contents and MovedRows (offsets of relocations).
 
-    Both stay unchanged if no function has two FDEs, or if one of them cannot be interpreted.
+    The first FDE of a function with several copies gets the instructions of all its FDEs. Contents
+    and rows stay unchanged if no function has two FDEs, or if one FDE cannot be interpreted.
     `numbers` has the number in `merged.rebuilds` of each relocation.
     """
     moves = list(MOVED.iter_unpack(moved))
@@ -73,10 +74,10 @@ def merge_frames(
 def _merge_records(
     merged: Merged, contents: bytes, piece_of: dict[int, int], duplicated: dict[int, list[int]]
 ) -> dict[int, tuple[bytes, bytes]]:
-    """Return, by FDE, the CIE and FDE that replace it and the CIE it points to.
+    """Return, by FDE (its offset in `contents`), the CIE and FDE that replace it and its CIE.
 
     `piece_of` has the number of the input section of each FDE. `duplicated` has the FDEs of each
-    function with several, in order of copies.
+    function (entity) with several; the last one is of the copy that stays.
     """
     records: dict[int, tuple[bytes, bytes]] = {}
     pieces = {piece_of[fde] for fdes in duplicated.values() for fde in fdes}
@@ -112,7 +113,7 @@ def _add_instructions(
     Rows are code offset and instruction; b"" is an advance, which adds nothing. ValueError if the
     two lists do not correspond.
     """
-    # The mercury program starts with an advance by 0.
+    # A mercury program starts with an advance by 0, which has no counterpart: it is skipped.
     plain = [entry for entry in plain_rows if entry != (0, b"")]
     mercury = [entry for entry in mercury_rows if entry != (0, b"")]
     if not plain and not any(mercury_offset for mercury_offset, _ in mercury):
@@ -214,7 +215,7 @@ def _mercury_frames(merged: Merged, piece: int) -> dict[int, tuple[bytes, bytes]
 
 
 def _read_frames(contents: bytes) -> dict[int, tuple[bytes, bytes]]:
-    """Return, by FDE, the CIE in front of it, and the FDE.
+    """Return, by the offset of each FDE, the last CIE in front of it, and the FDE.
 
     The CIE pointer of an input is not used, since its relocation may not have been applied.
     """
@@ -236,8 +237,8 @@ def _assemble(
 ) -> tuple[bytes, bytes]:
     """Lay the records out again, each FDE after its CIE; return contents and MovedRows.
 
-    `moves` has offset and relocation of the address in each FDE. `records` has the CIE and the FDE
-    that replace some FDEs, by the offset of the old one.
+    `moves` has the offset of the address field in each FDE, and the number of its relocation.
+    `records` has the CIE and the FDE that replace some FDEs, by the offset of the old FDE.
     """
     data = bytearray()
     new_addresses: dict[int, int] = {}  # offsets of address fields, by old offset

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from pylink.phases.results import Merged, Placed
     from pylink.phases.shared import Oversized
 
-    # A symbol row and its size in bytes.
+    # Part of a memory: the symbol row of a variable or of a function with literals, and the bytes.
     Share = tuple[int, int]
 
-# Number of shares that are listed, the largest ones; the others are summed up.
+# Most variables or functions that notes list with their bytes, largest first; others are summed up.
 MOST_SHARES = 10
 
 # nvlink's message has this in front of the name, from sm_100 on: it cuts
@@ -52,7 +52,7 @@ def report_pools(placed: Placed, large: Sequence[int], limit: int, sink: Sink) -
 
 
 def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
-    """Yield the shares of a function's pool: literals placed in it, then its own section."""
+    """Yield the shares of a function's bank 2: sections placed in its pool, then its own one."""
     objects = merged.objects
     for row in merged.pools:
         if row.kernel == function:
@@ -68,7 +68,7 @@ def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
 
 
 def _share_of(merged: Merged, section: int) -> Share:
-    """Return the share of a section of bank 2: the symbol row of its function, and its size."""
+    """Return the share of a bank 2 section: its function's symbol row, and the section's size."""
     sections = merged.objects.sections
     return sections[sections[section].target].target, sections[section].size
 
@@ -133,7 +133,7 @@ def _constant_shares(merged: Merged) -> list[Share]:
 
 
 def _size_to_report(shares: list[Share], size: int, limit: int) -> int:
-    """Return the bytes of the variables without gaps, or `size` if they would fit without gaps."""
+    """Return the variables' bytes as nvlink packs them, or `size` if they are within `limit`."""
     packed = packed_size(share for _, share in shares)
     return packed if packed > limit else size
 

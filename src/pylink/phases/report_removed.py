@@ -20,7 +20,7 @@ _REASONS = {
     False: ("it is not in --kernels-used", "only kernels that are not in --kernels-used reach it"),
 }
 
-# Number of kernels that get a note with their place.
+# Most removed kernels whose places (file, or source line) the diagnostic shows.
 MOST_KERNELS = 10
 
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pylink.locate.references import Reference
     from pylink.phases.results import Merged, Objects
 
-# By kind of a ClashRow: the kinds of the diagnostic, and of the note on the earlier definition.
+# By kind of a ClashRow: the kinds of the diagnostic, and of the note on the earlier definition
+# (None: no note).
 CLASH_KINDS: dict[int, tuple[str, str | None]] = {
     Clash.MULTIPLE: ("multiple-definition", "first-defined-here"),
     Clash.SIZE: ("size-mismatch", "first-specified-here"),
@@ -34,7 +35,7 @@ CLASH_KINDS: dict[int, tuple[str, str | None]] = {
 # Number of references of a symbol that are listed, and number of listed calls of a cycle.
 MOST_REFERENCES = 10
 
-# Number of references whose source lines are compared.
+# Most references of a symbol whose source lines are looked up, to list each line once.
 MOST_LOOKED_UP = 1000
 
 _INSTRUCTION_SIZE = 16  # in bytes
@@ -178,7 +179,7 @@ def _reference_hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list
 
 
 def _note_candidate(merged: Merged, entity: int, kind: str = "other-parameters") -> Diagnostic:
-    """Return a note on an entity that the user may have meant; its text contains its place."""
+    """Return a note that the user may have meant `entity`; its text says where that is."""
     from pylink.demangle import demangle
 
     objects = merged.objects
@@ -200,9 +201,9 @@ def explain_references(
 
 
 def _list_references(places: Places, diagnostic: Diagnostic, references: list[Reference]) -> None:
-    """Set the place of a diagnostic to the first use, and add notes on other lines, up to a limit.
+    """Add the place of the first use to a diagnostic, and notes on other lines, up to a limit.
 
-    nvlink names the first file that mentions a symbol, which need not use it.
+    nvlink names the first file that mentions a symbol. If that does not use it, all uses are notes.
     """
     symbol = diagnostic.symbol
     assert symbol is not None
@@ -223,10 +224,10 @@ def _list_references(places: Places, diagnostic: Diagnostic, references: list[Re
 
 
 def _distinct_lines(places: Places, references: list[Reference]) -> list[Reference]:
-    """Return the first reference of each source line, sorted by file and line.
+    """Return the first reference of each source line of a section, sorted by file and line.
 
-    References without a known line are sorted by section and offset. Two adjacent instructions
-    count as one: they load the halves of an address.
+    References without a known line are sorted by section and offset. Two of these at adjacent
+    instructions count as one: they load the halves of an address.
     """
     lines: dict[tuple[int, str, int], Reference] = {}
     previous = (-1, 0)

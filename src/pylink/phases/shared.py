@@ -19,7 +19,8 @@ def place_shared(placed: Placed) -> Oversized | None:
     merged = placed.merged
     objects = merged.objects
     job = objects.job
-    # With -r, all variables keep their symbols in any case, and arrays have offsets only with -g.
+    # With -r, all variables keep their symbols in any case, and extern arrays get offsets only with
+    # -g. So --preserve-relocs changes nothing there.
     keeps_symbols = job.debug or (job.executable and job.options.preserve_relocs)
     reserves = not job.options.disable_smem_reservation
     aligns_arrays = objects.traits & TRAIT_ALIGNS_ARRAYS != 0

@@ -94,7 +94,7 @@ class SharedInputs:
         self.everything: list[Input] = []
         self._lock = allocate_lock()
         self._batches: list[SourceBatch] = []
-        # By input: the number of its batch, and its number in the batch.
+        # By input: the number of its batch (what one `add` read), and its number in the batch.
         self._places: dict[str | int, tuple[int, int]] = {}
         # Contents that are keyed by `id`: kept alive, so that no other object gets the same id.
         self._contents_alive: list[bytes] = []
@@ -194,7 +194,7 @@ class SharedInputs:
         self._places.update({key: (batch_number, index) for index, key in enumerate(keys)})
 
     def _tail_size(self, size: int) -> int:
-        """Return how many bytes to add to a batch of `size` bytes, for other payloads of links."""
+        """Return how many bytes to add to a batch of `size` bytes, for payloads from elsewhere."""
         return TAIL_SIZE * len(self.archs) if size >= STORED_IN_PLACE and self._tail is None else 0
 
     def different_heads(self, size: int, is_left_out: Callable[[str], bool]) -> dict[bytes, str]:
@@ -263,7 +263,7 @@ class SharedInputs:
         return batches
 
     def scan_inputs(self, job: Job, batches: Sequence[SourceBatch], sink: Sink) -> ScannedInputs:
-        """Scan the inputs of a link, see `pylink.inputs.unpacking.scan_inputs`.
+        """List the device code in the inputs of a link with `pylink.inputs.unpacking.scan_inputs`.
 
         One scan serves all links that take everything, unless it reports something or may depend on
         the link.

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     Item = TypeVar("Item")
     Result = TypeVar("Result")
 
-# `map_in_link` estimates that its parts move one byte for this many bytes of the link's inputs.
+# `map_in_link` estimates that its parts move one byte for this many bytes of the link's inputs. The
+# bytes moved decide whether a second thread is worth its start.
 INPUT_BYTES_PER_MOVED = 4
 
 
@@ -87,7 +88,7 @@ def _start_thread(run: Callable[[LockType], None]) -> LockType | None:
 
     None if the process may not have more threads.
     """
-    # Importing `threading` takes longer than a small step.
+    # `_thread` is used, since importing `threading` takes longer than a small step.
     running = allocate_lock()
     running.acquire()
     try:

@@ -11,7 +11,7 @@ from pylink._native.hardware import CYCLES, INSTRUCTIONS, open_counter
 from pylink.profile.phase import Cost
 
 _COUNTER = Struct("<3Q")  # what Linux gives: see `read_counter`
-# Units of `getrusage`: of peak memory, and of a block from disks.
+# Units of `getrusage` in bytes: of peak memory, and of a block from disks.
 KIB, BLOCK_SIZE = 1024, 512
 
 

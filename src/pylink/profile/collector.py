@@ -114,7 +114,8 @@ def profile_of(record: Recorder, results: PhaseResults) -> Profile:
     if folding is not None:
         profile.folding, profile.decisions = folding.result, folding.decisions
     profile.loading_ns = _loading_ns(record, profile)
-    # From sm_100 on, merge may replace inputs by ones with rewritten kernels, which are counted.
+    # From sm_100 on, merge may replace the inputs by ones with rewritten kernels. They are counted,
+    # since `placed` refers to them.
     file_counts, sums, kind_counts = counts.count_sections(placed)
     profile.set_counts(
         objects.files.column("size"),
@@ -128,7 +129,7 @@ def profile_of(record: Recorder, results: PhaseResults) -> Profile:
 
 
 def _times(table: object) -> bytes | None:
-    """Return a table of TIME rows that a step reported, or None if it reported none."""
+    """Return a step's TIME rows (start, times and thread by file); None if it reported none."""
     return bytes(table) if isinstance(table, bytearray) else None
 
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from pylink.phases.results import Placed
 
-# Limits of listed input files of a kind, and of listed symbols of one of these files.
+# Limits of listed input files of a section kind, and of listed symbols of one of these files.
 MAX_FILES, MAX_SYMBOLS = 24, 8
-# Limit of similar inputs in one part; a larger part is not divided by symbols.
+# Most similar inputs in a part that is divided by symbols; a part with more inputs is not.
 MAX_MEMBERS = 1000
 
 # Names of the parts that are not inputs or symbols.
@@ -40,7 +40,7 @@ Part = tuple[tuple[str, ...], int]
 
 
 def output_parts(placed: Placed, image: bytes) -> list[Part]:
-    """Return the parts of an output; their sizes add up to the size of `image`."""
+    """Return paths (kind, input file, symbol) with their bytes, which add up to all of `image`."""
     kinds = placed.outs.column("kind")
     sizes = _section_bytes(placed, image)
     inputs = _copied_bytes(placed, sizes, kinds)

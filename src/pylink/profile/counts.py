@@ -6,7 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# The TIME row of a file whose time was not measured: start, wall time, processor time, lane.
+# The TIME row of a file whose time was not measured: start, wall time, processor time, and number
+# of the helper thread.
 NO_TIME = (0, 0, 0, 0)
 
 

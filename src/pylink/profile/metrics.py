@@ -62,7 +62,7 @@ SECTION_METRICS = (
     ("sect__output.sum", "output_sections"),
     ("sect__output_bytes.sum", "output_bytes"),
 )
-# Names of the three stages of a comparison.
+# Names of the stages of a comparison: primary data, section headers, targets of relocations.
 STAGES = ("primary", "headers", "targets")
 
 # Limit of functions of the output that are listed one by one.
@@ -127,7 +127,7 @@ def add_files(action: Action, profile: Profile, *, by_file: bool = True) -> None
     action.set("file__opened.sum", profile.opened)
     action.set("file__helper_time_duration.sum", sum(file.read_ns for file in files if file.lane))
     if read.bytes_read:
-        # Other disk reads of the phase are for pylink's own modules.
+        # Disk reads beyond the bytes of the inputs are for pylink's own modules.
         disk_bytes = min(reading_cost(profile).disk_bytes, read.bytes_read)
         action.set("file__disk_bytes.sum", disk_bytes)
         action.set("file__disk_wait_duration.sum", disk_wait_ns(profile) if disk_bytes else 0)

@@ -33,7 +33,7 @@ class Profile(Measured):
     * `names`, `input_bytes`: the linked cubins, and their bytes together.
     * `opened_names`, `opened_bytes`: the files that contain them, and their bytes.
     * `output`, `output_bytes`: the output file, None for a link in memory, and its size.
-    * `parsing`, `reading`: a TIME row for each cubin, and for each opened file; None if unknown.
+    * `parsing`, `reading`: times as a TIME row by cubin, and by opened file; None if unknown.
     * `folding`: the result of deduplication; None for a link without it.
     * `decisions`: for each cubin that deduplication compared, whether its sections are omitted.
     * `saved_bytes`: how much shorter deduplication made the output; None until a report is created.

@@ -40,27 +40,28 @@ if TYPE_CHECKING:
     from pylink.phases.init import Job
     from pylink.profile.model import Profile
 
-# Smaller parts cost less than the clock can resolve.
+# Least number of inputs in a part of a link: smaller parts cost less than the clock can resolve.
 LEAST_INPUTS = 2
 
-# Number of sizes for a small link; a large link is halved repeatedly.
+# Steps in size from the smallest part to a small link; LARGE_RATIO adds more. A larger link, for
+# which such a step would be more than a doubling, is halved repeatedly.
 SIZE_COUNT = 8
 
-# Least ratio of a size to the size before it.
+# Least ratio of the size of a part to the next smaller one.
 LEAST_RATIO = 1.01
 
-# From this share of the link on, there are three sizes per doubling, since they decide forecasts.
+# Parts from this share of the link on have three sizes per doubling, since they decide forecasts.
 LARGE_SHARE = 0.125
 LARGE_RATIO = 2 ** (1 / 3)
 
-# All sizes are measured in LEAST_TURNS turns. While costs are not settled, more turns follow, up to
-# MAX_TURNS in all, and until MAX_SECONDS of processor time are spent.
+# Each turn measures all sizes. There are LEAST_TURNS turns, and more while costs are not settled,
+# up to MAX_TURNS in all, and until MAX_SECONDS of processor time are spent.
 LEAST_TURNS, MAX_TURNS = 2, 16
 MAX_SECONDS = 4.0
 # The costs of a size are settled if the two best turns differ by no more than this share.
 SETTLED_SHARE = 0.01
 
-# Runs of a part within a turn; a small part has more, since the clock disturbs it.
+# Runs of a part in a turn; a part of few inputs has more, since the clock disturbs it.
 REPETITIONS = 3
 SMALL_PART_INPUTS, SMALL_PART_REPETITIONS = 15, 4
 # A part with at least so many nanoseconds of processor time runs once in a turn: the caches hold
@@ -88,7 +89,8 @@ def part_sizes(inputs: int) -> list[int]:
 def replay(results: PhaseResults, *, shows_progress: bool = False) -> list[Profile]:
     """Link parts of a successful link again; return their profiles, smallest first in each turn.
 
-    On a quiet machine costs settle at once; a busy machine needs more turns.
+    Each turn links all parts. On a quiet machine costs settle at once; a busy machine needs more
+    turns.
     """
     profiles = []
     start = time.process_time()

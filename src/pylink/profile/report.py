@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from pylink.profile.results import PhaseResults
 
 DOMAIN = "pylink"  # of the NVTX ranges
-# Names of the actions that are not phases, and of streams.
+# Names of the actions that are not phases. The two streams have the same names.
 LINK = "link"
 DEDUP = "dedup"
 
-# Streams separate the link from its comparisons.
+# Numbers of streams: one for the phases of the link, one for its comparisons of Mercury sections.
 MAIN_STREAM, DEDUP_STREAM = 1, 2
 
 # Largest number of compared pairs of inputs for which each has an action of its own: every action

@@ -40,7 +40,8 @@ LINK, REPLAY = "link", "replay"
 READ_FILE, PARSE_FILE = "read_file", "parse_file"
 STAGES = ("compare_primary", "compare_headers", "compare_targets")
 
-# Least size at which a step works in another way, so that its costs jump, and a name for that way.
+# By step: the least size in bytes at which it works in another way, so that its costs jump, and a
+# name for that way.
 PATHS = {"parse": (4 << 20, "more threads")}
 
 # One call: size, inclusive and exclusive processor time, wall time; times in nanoseconds.
@@ -50,8 +51,8 @@ Call = tuple[int, int, int, int]
 class _Calls:
     """The routines and contexts in order of their first call, with the calls of each context.
 
-    `contexts` are by the id of the calling context (-1: none) and the routine's name, `calls` by
-    the id of the context.
+    A context is a routine with the chain of its callers. `contexts` are by the id of the calling
+    context (-1: none) and the routine's name, `calls` by the id of the context.
     """
 
     def __init__(self) -> None:
@@ -73,7 +74,7 @@ class _Calls:
         return context.id
 
     def add(self, context: int, size: int, cost: int, wall: int, children: int = 0) -> None:
-        """Add a call, in nanoseconds; `children` is the cost of the routines that it called."""
+        """Add a call; times are in ns, and `children` is the cost of the routines it called."""
         self.calls[context].append((size, cost, max(cost - children, 0), wall))
 
     def walls(self) -> list[str]:
@@ -191,7 +192,7 @@ def _add_calls_below(calls: _Calls, profile: Profile, context: int, step: Step) 
 
 
 def _calls_below(profile: Profile, step: str) -> Iterator[tuple[str, int, int, int]]:
-    """Yield routine, size, cost and wall time of each call of a step."""
+    """Yield routine, size, cost and wall time (both in ns) of each call of a step."""
     if step == "read_files":
         for file in profile.files:
             if file.read_start_ns:

@@ -28,7 +28,7 @@ FIRST_MERCURY_TYPE = 0x10000
 
 
 def add_source_counters(report: Report, action: Action, results: PhaseResults) -> None:
-    """Add the relocations of one function at its instructions, if the image is small enough."""
+    """Add the relocations of the function with most at its instructions, if the image is small."""
     if results.final is None or len(results.final.image) > MAX_IMAGE_SIZE:
         return
     section = section_of_busiest_function(results)

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pylink.profile.results import PhaseResults
 
 
-# Numbers of columns in FILE_COUNT rows, and of one in KIND_COUNT rows.
+# Indices of two columns of FILE_COUNT rows (a row for each file), and of one of KIND_COUNT rows (a
+# row for each kind of section).
 RELOCATIONS, DEBUG_BYTES = 6, 7
 COPIED_BYTES = 7
 

@@ -68,7 +68,7 @@ class _Trace:
         self.lanes = {0}
 
     def add(self, name: str, start: int, wall: int, detail: str) -> None:
-        """Add an event of the link's thread to the events and to the totals."""
+        """Add an event of the link's thread, with times in ns, to the events and to the totals."""
         count, total = self.sums.get(name, (0, 0))
         self.sums[name] = count + 1, total + wall
         self._add_event(name, start, wall, detail, 0)
@@ -76,7 +76,8 @@ class _Trace:
     def add_times(self, name: str, times: bytes | None, items: Sequence[str]) -> None:
         """Add the files `items` to the totals, and those that took long to the events.
 
-        `times` has a TIME row for each file; None if times were not measured.
+        `times` has a TIME row (start, wall and processor time, thread) for each file; None if times
+        were not measured.
         """
         if times is None or len(times) != TIME.size * len(items):
             return

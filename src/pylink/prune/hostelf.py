@@ -25,7 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Bytes, more than a large page. This bounds the padding between two sections.
+# Largest accepted alignment of a section in bytes, more than a large page. It bounds the padding
+# between two sections.
 _LARGEST_ALIGNMENT = 1 << 22
 # Offsets of fields in a symbol and in a RELA entry.
 ST_VALUE_OFFSET, R_ADDEND_OFFSET = 8, 16
@@ -184,7 +185,8 @@ def _move_addends(
 ) -> None:
     """Update the addends of a relocation section that are offsets in changed sections.
 
-    `section_of` has the changed sections by the number of their section symbol.
+    `section_of` has the changed sections by the number of their section symbol. `moved` has the new
+    offsets by section number and old offset.
     """
     number = elf.sections.index(table)
     if table.header.info in moved:

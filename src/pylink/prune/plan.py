@@ -90,7 +90,7 @@ def make_plan(path: str, data: bytes, request: PruneRequest) -> PrunePlan:
     if request.linked:
         copies = _find_linked_copies(path, data, sizes, request.linked, plan)
         dropped |= {_key(leaf) for leaf in copies}
-    # Rules see only the remaining entries: another cubin may be what a GPU runs if its own is gone.
+    # Rules see only the remaining entries: which cubin a GPU runs depends on what others there are.
     remaining = [leaf for leaf in sizes.leaves if _key(leaf) not in dropped]
     for line in _selected_reductions(sizes.with_leaves(remaining), request.rules, plan):
         if line.rule in COMPRESSION:
@@ -128,7 +128,7 @@ def _note_empty_containers(
 ) -> None:
     """Add a note for each container that loses all entries: its kernels cannot run any more.
 
-    A container of relocatable cubins needs no note: its kernels are in the finished link.
+    A container of relocatable cubins needs no note: a program runs the code of a finished link.
     """
     by_container: dict[int, list[Leaf]] = {}
     for leaf in leaves:

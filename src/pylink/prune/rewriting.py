@@ -146,7 +146,7 @@ def _pack_section(
         start = code.start - section.offset
         if old_bytes[copied_end:start].strip(b"\0"):
             raise NotPruned(f"{elf.name}: bytes between containers that are not zero")
-        # Containers are aligned, too; bytes in front of the first one stay.
+        # Zeros align each container after another one; bytes in front of the first one stay.
         data += padding(len(data)) if data else old_bytes[:start]
         new_offsets[start] = len(data)
         data += replacement

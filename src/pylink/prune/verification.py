@@ -27,7 +27,7 @@ _FATBIN_SECTIONS = [name.encode() for name in FATBIN_SECTIONS]
 
 
 def verify(old: bytes, new: bytes, dropped: frozenset[tuple[int, int]], name: str) -> int:
-    """Compare and return the number of payloads; NotPruned at any change that was not planned."""
+    """Compare two files and count their payloads; NotPruned at a change that was not planned."""
     return _Comparison(dropped).compare(old, new, name)
 
 
@@ -108,7 +108,7 @@ class _Comparison:
     def _compare_outside(
         old: bytes, new: bytes, name: str, pairs: list[tuple[Embedded, Embedded]]
     ) -> None:
-        """Require equal bytes between containers."""
+        """Require equal bytes before, between and after the containers in `pairs`."""
         ends = [(0, 0), *((old_code.end, new_code.end) for old_code, new_code in pairs)]
         starts = [
             *((old_code.start, new_code.start) for old_code, new_code in pairs),
@@ -231,8 +231,8 @@ def _compare_relocations(
 def _read_index(data: bytes, members: list[Member]) -> list[tuple[bytes, int]]:
     """Return the symbols of an archive's index, each with the number of its member.
 
-    The index is the first member; the result is empty if it is not one. The number is -1 if no
-    member is at the offset in the index.
+    The result is empty if the archive does not begin with an index. The number is -1 if no member
+    is at the offset in the index.
     """
     number_of = {member.header: number for number, member in enumerate(members)}
     body_start = len(MAGIC) + HEADER_SIZE

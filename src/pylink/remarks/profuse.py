@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 DEDUP = "profusededup"
 TWINS = "profusetwins"
 
-# The environment variable for wizard mode.
+# The environment variable for wizard mode, in which the channel TWINS is on by default.
 WIZARD = "PYLINK_WIZARD"
 
 
 def wizard_mode() -> bool:
-    """Return whether wizard mode is on."""
+    """Return whether the environment turns on wizard mode, and so the channel TWINS."""
     return os.environ.get(WIZARD, "0") not in ("", "0")
 
 
@@ -54,7 +54,7 @@ def enabled_channels(states: Mapping[str, bool]) -> frozenset[str]:
 
 
 class ProfuseObserver(Observer):
-    """Writes the lines of the channels to standard error."""
+    """Writes what channels (DEDUP, TWINS) say on equal Mercury sections to standard error."""
 
     __slots__ = ("_channels",)
 

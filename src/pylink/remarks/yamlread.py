@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LOCATION = "DebugLoc"
 
-# Greatest line, column and hotness, and its decimal digits.
+# Greatest line, column and hotness, and the number of decimal digits of that.
 _MAX_NUMBER = 0xFFFFFFFF
 _MAX_DIGITS = 10
 

@@ -145,7 +145,7 @@ def source_files(values: Mapping[str, object], inputs: Iterable[str]) -> SourceF
 def _create_renderer(
     form: str, stream: TextIO | None, values: Mapping[str, object], inputs: Iterable[str]
 ) -> Renderer:
-    """Create the renderer of a form that is not nvlink's."""
+    """Create the renderer of the form of diagnostics `form`, sarif or text."""
     if form == "sarif":
         from pylink.renderers.sarif import SarifStream
 

@@ -32,7 +32,7 @@ LETTERS = {
 
 
 class LogRenderer(FileRenderer):
-    """Writes the log.
+    """Writes the log: a line for each record, with a letter, file, line, column and message.
 
     A record without a source line has the input file, line 0 and column 0; a record without a
     location has that of the record above it. In the file name `"` and `\\` are escaped by a

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | bool"
 
-# Levels of results in the stream.
+# By severity of a record: the level of its result object in the stream.
 STREAM_LEVELS = {
     severity.NOTE: "remark",
     severity.REMARK: "remark",
@@ -110,7 +110,7 @@ def _physical_location(diagnostic: Diagnostic) -> dict[str, Json]:
 
 
 class SarifStream(Renderer):
-    """Writes the stream; a comma comes before every object but the first."""
+    """Writes each record as a SARIF result object, with commas between the objects."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream

@@ -106,7 +106,7 @@ class TextRenderer(Renderer):
             self._write("".join(self._tree(diagnostic, 0)) + ("" if self.brief else "\n"))
 
     def close(self, sink: Sink) -> None:
-        """Write the summary of errors, if there are any."""
+        """Write the summary of errors, if there are any, and whether they ended the task."""
         if not self.summary:
             return
         count_texts = []

@@ -21,12 +21,12 @@ BLOCK_SIZE = "launch__block_size"
 # The metric whose value Nsight Compute's window shows as the time of an action.
 TIME = "gpu__time_duration.sum"
 
-# The compute capabilities that release 2022.3 knows. For others it warns in every section and
-# assumes the oldest.
+# The compute capabilities that Nsight Compute 2022.3 knows. For others it warns in every section
+# and assumes the oldest.
 CAPABILITIES = (40, 43, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90)
 
-# GA100, a chip number that every release knows. It only enables units: no metric of a link depends
-# on the chip.
+# The number of the chip GA100, which every release of Nsight Compute knows. Without a chip, tools
+# show no unit of any metric; no metric of a link depends on the chip.
 _CHIP = 0x170
 
 

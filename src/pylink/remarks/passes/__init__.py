@@ -11,7 +11,7 @@ from __future__ import annotations
 
 MERC_DEDUP = "merc-dedup"
 
-# Name of the pass: tag of the phase after which it runs, module.
+# By name of the pass: the tag of the phase after which it runs, and its module beside this one.
 PASSES: dict[str, tuple[str, str]] = {
     "symbol-resolution": ("merge", "symbols"),
     "dce": ("merge", "dce"),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
-    """Emit remarks on removed functions, on kept unreachable ones, and on requested ones."""
+    """Emit remarks on removed functions, on kept unreachable ones, and on those of `why_live`."""
     view = View(merged)
     graph = CallGraph(merged)
     roots = [
@@ -80,7 +80,10 @@ def _emit_removed(view: View, remarks: Remarks, number: int, flags: int, size: i
 def _emit_reached(
     view: View, remarks: Remarks, number: int, size: int, graph: CallGraph, reached: dict[int, int]
 ) -> None:
-    """Emit why a function is kept; `reached` is the result of `graph.reach` for all kernels."""
+    """Emit why the entity `number`, a function with `size` bytes of code, is kept.
+
+    `reached` is the result of `graph.reach` for all live kernels.
+    """
     steps = graph.path_to(reached, number)
     root = steps[0][0]
     remarks.emit(

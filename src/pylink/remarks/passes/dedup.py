@@ -90,7 +90,8 @@ def _emit_cost(
 ) -> None:
     """Emit one remark on the work that comparisons took, and on the bytes saved.
 
-    `files` is the number of files compared, `counts` has the numbers of steps by name.
+    `files` is the number of files compared. `counts` has amounts of work by name, such as
+    `bytes_compared`.
     """
     compared = counts["bytes_compared"]
     remarks.emit(

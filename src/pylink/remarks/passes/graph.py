@@ -37,7 +37,7 @@ class CallGraph:
         self._edges = call_edges(merged)
 
     def callees(self, function: int) -> Iterator[Step]:
-        """Yield the callees of a function; a call by pointer yields all of its prototype."""
+        """Yield the callees of a function; a call by pointer yields all functions it may call."""
         for node in self._edges.get(function, ()):
             if node < self._functions:
                 yield node, False

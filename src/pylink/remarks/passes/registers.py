@@ -18,7 +18,7 @@ REGISTER_BYTES = 4
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
-    """Emit remarks on raised register counts; a relocatable link does not raise them."""
+    """Emit remarks on kernels whose register count a callee raised; none for a relocatable link."""
     if not merged.objects.job.executable:
         return
     view = View(merged)

@@ -33,7 +33,7 @@ def emit(image: Image, remarks: Remarks) -> None:
 
 def _emit_applied(outputs: Outputs, remarks: Remarks) -> None:
     """Emit a remark for each output section and type of relocation that was resolved in it."""
-    # Relocations, and bytes of their entries, by output section and relocation type.
+    # Numbers of relocations, and bytes of their entries, by output section and relocation type.
     counts: Counter[tuple[int, int]] = Counter()
     saved: Counter[tuple[int, int]] = Counter()
     kinds = outputs.placed.merged.entities.column("kind")
@@ -91,8 +91,8 @@ def _emit_kept(outputs: Outputs, remarks: Remarks) -> None:
 def _target(outputs: Outputs, row: OutRow) -> int:
     """Return the output section that the relocations in a section patch, -1 for other sections.
 
-    The row of a Mercury relocation section does not name that section. It is the Mercury form of
-    the section that the plain relocations patch. The list of resolved relocations, which
+    The row of a Mercury relocation section does not name the patched section, which is the Mercury
+    form of the section that the plain relocations patch. The list of resolved relocations, which
     --preserve-relocs adds, does not count as a relocation section.
     """
     if row.kind == sectionkinds.RESOLVED_RELA:

@@ -48,7 +48,7 @@ FAST_FP64_CHIPS = (100,)
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
-    """Emit a remark for each file that keeps an older schedule; only from sm_100 on."""
+    """Emit a remark per file with code that only nvlink schedules again; none before sm_100."""
     objects = merged.objects
     if objects.job.target.family != FAMILY_C:
         return

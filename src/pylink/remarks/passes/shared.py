@@ -201,9 +201,9 @@ class SharedPass:
             )
 
     def _emit_overlaid(self) -> None:
-        """Emit the overlaps of two variables, if no kernel uses both and several use each.
+        """Emit overlaps of variables that are neighbors by offset, if no kernel uses both.
 
-        Variables of a single kernel are not reported: those of different kernels always overlap.
+        Only variables of several kernels each are reported: those of single kernels always overlap.
         """
         common = [variable for variable in self.variables if len(variable.users) > 1]
         common.sort(key=lambda variable: (variable.start, -variable.size, variable.entity))

@@ -52,7 +52,7 @@ class StackPass:
         steps: list[Step] = [(kernel, False)]
         remaining = self.stacks[kernel] - self.frames[kernel]
         while remaining > 0:
-            # The first callee whose stack is exactly the remainder.
+            # The path continues with the first callee whose stack is exactly the remainder.
             steps.append(
                 next(
                     step
@@ -79,7 +79,7 @@ class StackPass:
         steps: list[Step] = [(kernel, False)]
         positions = {kernel: 0}  # of each function in `steps`
         while True:
-            # A function without a bound is in a cycle or calls one without a bound.
+            # A function without a bound is in a cycle, or calls a function without a bound.
             callees = self.graph.callees(steps[-1][0])
             unbounded = (step for step in callees if self.stacks[step[0]] == NO_STACK_BOUND)
             callee = next(unbounded, None)

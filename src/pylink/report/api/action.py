@@ -42,7 +42,7 @@ class IAction:
     NameBase_DEMANGLED: ClassVar[int] = 1
     NameBase_MANGLED: ClassVar[int] = 2
 
-    # Numbers in the order in which newer releases list them.
+    # Newer releases of Nsight Compute list these in this order, from which the numbers are.
     WorkloadType_KERNEL: ClassVar[int] = 0
     WorkloadType_RANGE: ClassVar[int] = 1
     WorkloadType_CMDLIST: ClassVar[int] = 2
@@ -165,6 +165,7 @@ class IAction:
         return self._map().sass(address)
 
     def _source(self) -> Source | None:
+        """Return the code of the action; None if the report does not contain it."""
         return self._sources.source(self._action)
 
     def _map(self) -> SourceMap:

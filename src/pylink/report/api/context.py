@@ -12,7 +12,7 @@ from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.source.maps import SourceMaps
 
-# The release whose behavior this interface has.
+# The release of Nsight Compute whose `ncu_report` this interface behaves like.
 VERSION = "2022.3.0"
 
 

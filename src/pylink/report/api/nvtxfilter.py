@@ -107,14 +107,14 @@ def _parse(text: str) -> _Filter:
 def _pattern(ranges: str, test: Callable[[str], Test], text: str) -> _Pattern:
     """Parse the pattern for a stack from `ranges`, a part of the filter `text`.
 
-    `test` returns the function that tests names for a name of the pattern.
+    `test` makes, from a name in the pattern, the function that tests names of ranges.
     """
     # In an expression, `]` may end a character class: only one at the very end is of the pattern.
     is_expression = text.startswith("regex:")
     bottom, end = ranges.startswith("["), (LAST if is_expression else TOP).search(ranges)
     top = end is not None
     pieces = ranges[bottom : end.start() if end else len(ranges)].split("/")
-    # A bracket belongs to the name beside it. If there is none, the pattern matches nothing.
+    # A bracket belongs to the name beside it. If no name is there, the pattern matches nothing.
     matchable = not (bottom and not pieces[0]) and not (top and pieces[-1] in ("", *_WILDCARDS))
     names: list[Test] = []
     before: list[str] = []
@@ -175,7 +175,10 @@ def _stack_matches(pattern: _Pattern, stack: list[str]) -> bool:
 
 
 def _fits_wildcard(distance: int, wildcard: str) -> bool:
-    """Return whether two names may be `distance` levels apart with this wildcard between them."""
+    """Return whether two names may be `distance` levels apart with this wildcard between them.
+
+    `*` allows any distance upwards, `+` one level between them, and "" none.
+    """
     if wildcard == "*":
         return distance >= 0
     return distance == (2 if wildcard else 1)

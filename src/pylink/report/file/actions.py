@@ -13,13 +13,13 @@ from pylink.report.proto import messages as pb
 
 # Attributes of `Action` that are not fields of a message, or are converted separately.
 _NOT_CONVERTED = frozenset({"metrics", "sections", "scope", "process"})
-# Attributes without a field in RangeResult.
+# Attributes without a field in RangeResult, the message of an action with Scope.RANGE.
 _NOT_IN_RANGE = frozenset(
     ("function_name", "demangled_name", "mangled_name", "source", "program_handle", "kernel_id",
      "work_dimensions", "global_work_offset", "grid_size", "block_size", "stream_id", "stream_name",
      "series_info")
 )  # fmt: skip
-# Attributes without a field in ProfileResult.
+# Attributes without a field in ProfileResult, the message of other actions.
 _NOT_IN_LAUNCH = frozenset({"references"})
 
 

@@ -55,7 +55,7 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Conversion:
-    """Functions for a class of the model whose message has other fields."""
+    """Functions for a class of the model whose message has fields unlike its attributes."""
 
     read: Callable[[Any], Any]  # message to instance
     write: Callable[[Any, Any], None]  # instance into message
@@ -117,7 +117,10 @@ def to_model(message: Any, cls: type[M], *, keeps_unknown: bool) -> M:
 def attributes(
     message: Any, cls: type, *, keeps_unknown: bool, without: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
-    """Return {attribute: value} for the fields that a message has, except those in `without`."""
+    """Return {attribute: value} for the fields that a message has, except those in `without`.
+
+    With `keeps_unknown`, the `unknown` of each value that is a message has its unknown fields.
+    """
     by_name = plan_for(cls, message).by_name
     values: dict[str, Any] = {}
     for descriptor, value in message.ListFields():

@@ -103,6 +103,7 @@ class Frames:
 
 
 def _missing_fields(message: Any) -> list[str]:
+    """Return the names of the required fields that a message lacks."""
     names: list[str] = message.FindInitializationErrors()
     return names
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 class Message:
     """One message of a report file; None stands for an absent optional field.
 
-    Comparison and representation are written here once: generated for each of the ninety kinds of
+    Comparison and representation are written here once: generated for each of almost 90 kinds of
     messages, they would take half of the time that importing the model takes.
     """
 

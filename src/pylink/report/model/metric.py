@@ -99,7 +99,7 @@ class Metric:
         return bool(self.instances) and all(instance.id is not None for instance in self.instances)
 
     def by_id(self) -> dict[Scalar, Scalar]:
-        """Return {id: value} of the instances that have ids; of those with one id, the last."""
+        """Return {id: value} of the instances with an id; the last instance of each id counts."""
         return {
             instance.id: instance.value for instance in self.instances if instance.id is not None
         }

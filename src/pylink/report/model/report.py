@@ -28,7 +28,7 @@ class Report(Message):
     actions: list[Action] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     version: int = VERSION
-    # Unknown fields of the block headers.
+    # Encoded fields of the block headers that this version does not know.
     block_unknown: bytes = field(default=b"", repr=False)
 
     def launches(self) -> Iterator[Action]:
