@@ -80,7 +80,7 @@ class FaultRow:
 class EntityRow:
     """One distinct symbol of the link, in creation order: file by file, functions first."""
 
-    first: int  # its first mention
+    first: int  # SymbolRow of its first mention
     winner: int  # the definition that is linked, or `first` if there is none
     kind: int  # EntityKind
     flags: int  # EntityFlag bits
@@ -106,8 +106,8 @@ class ClashRow:
     """Two definitions of one name that exclude each other."""
 
     kind: int  # Clash
-    symbol: int  # the later one
-    first: int  # the earlier one
+    symbol: int  # SymbolRow of the later one
+    first: int  # SymbolRow of the earlier one
 
 
 class OutRow:
@@ -230,7 +230,9 @@ class PatchRow:
 
 
 class PoolRow:
-    """The place of a piece of a function's pool in one kernel."""
+    """A piece of a function's pool (its constants in bank 2), and its place in one kernel's bank
+    2.
+    """
 
     section: int  # input section with the bytes
     kernel: int  # entity whose pool has the piece

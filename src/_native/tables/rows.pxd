@@ -127,7 +127,7 @@ cdef packed struct FaultRow:
 
 # One distinct symbol of the link, in creation order: file by file, functions first.
 cdef packed struct EntityRow:
-    SymbolNumber first          # its first mention
+    SymbolNumber first          # SymbolRow of its first mention
     SymbolNumber winner         # the definition that is linked, or `first` if there is none
     uint32_t kind               # EntityKind
     uint32_t flags              # EntityFlag bits
@@ -168,8 +168,8 @@ cdef packed struct CallRow:
 # Two definitions of one name that exclude each other.
 cdef packed struct ClashRow:
     uint32_t kind               # Clash
-    SymbolNumber symbol         # the later one
-    SymbolNumber first          # the earlier one
+    SymbolNumber symbol         # SymbolRow of the later one
+    SymbolNumber first          # SymbolRow of the earlier one
 
 cdef enum OutFlag:
     OF_NO_SYMBOL = 1            # never has a section symbol

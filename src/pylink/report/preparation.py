@@ -23,7 +23,9 @@ def prepare(
     rules: Sequence[str] = (),
     with_rules: bool = True,
 ) -> list[str]:
-    """Add sections, derived metrics and, with `with_rules`, messages of rules; return problems.
+    """Add sections, derived metrics and, with `with_rules`, rule messages to a report from files.
+
+    Return problems as texts, which are warnings.
 
     The files are those in `directories`, and in or below `recursive` (default: the stock files and
     the user's own). `sections` and `sets` name the sections to add (default: the default set), and
@@ -42,7 +44,7 @@ def prepare(
     }
     if has_directories:
         stock = set()
-    # Stock sections of the default set were not requested, so they may lack metrics.
+    # A metric that a requested section lacks is reported. Stock sections must be named for that.
     requested = {
         *sections,
         *(section.identifier for section in selected if section.identifier not in stock),

@@ -52,7 +52,8 @@ ARGUMENT_VARIABLES = (OPTIONS_VARIABLE.encode(), b"NVCC_PREPEND_FLAGS", b"NVCC_A
 OPTIONS_FILE = BY_ATTRIBUTE["options_file"]
 # Numbers of the system's resource limits.
 LIMITS = [getattr(resource, name) for name in sorted(dir(resource)) if name.startswith("RLIMIT_")]
-# Levels of options files that a server follows; a client with more links by itself.
+# Levels of options files that name each other which a server follows. A client whose files have
+# more levels links by itself.
 MAX_FILE_DEPTH = 15
 
 
@@ -78,6 +79,7 @@ class ClientRequest:
         del self.descriptors[:]
 
     def _read(self, connection: socket.socket) -> None:
+        """Receive the request and set all attributes from it; errors as the class says."""
         peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         self.process = struct.unpack("3i", peer)[0]
         if struct.unpack("3i", peer)[1] != os.geteuid():

@@ -38,7 +38,7 @@ class _Outcomes:
 
     `newer` is the parameter of `apply_rules`. `applied` has the identifiers of rules that ran, and
     `failed` pairs of an identifier and the text of a failure. `missing_metrics` has, by identifier,
-    the text on what a rule lacks for the first action, and the object that adds it as a message.
+    the object that can add a message, and the text on what a rule lacks for the first action.
     """
 
     newer: bool

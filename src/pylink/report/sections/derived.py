@@ -28,7 +28,7 @@ Warn = Callable[[str], None]
 
 
 class DerivedError(ValueError):
-    """An invalid expression."""
+    """An invalid expression of a derived metric."""
 
 
 def parse(expression: str) -> tuple[str, str, str]:
@@ -126,7 +126,10 @@ def combine(name: str, left: Metric, sign: str, right: Metric, warn: Warn) -> Me
 def _join_by_id(
     left: Metric, right: Metric, apply: Callable[[Scalar, Scalar, ValueKind], Scalar]
 ) -> list[Instance]:
-    """Return the instances for case 3 of `combine`, with the ids of the left operand first."""
+    """Return an instance for each id of either side, ids of the left first; both must have ids.
+
+    `apply` combines the values of an id that both have; other values are unchanged.
+    """
     right_values = right.by_id()
     joined = []
     for instance in left.instances:
