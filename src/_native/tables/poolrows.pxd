@@ -16,7 +16,7 @@ cdef enum PoolFlag:
 ctypedef int32_t PoolNumber
 ctypedef size_t PoolCounter
 
-# A piece of a function's pool (its constants in bank 2), and its place in one kernel's bank 2.
+# A piece of a function's pool (its constants in bank 2), and its place in a kernel's pool.
 cdef packed struct PoolRow:
     SectionNumber section       # input section with the bytes
     EntityNumber kernel         # entity whose pool has the piece

@@ -134,7 +134,10 @@ class RecordedLink:
             raise BadArchiveError(f"'{MANIFEST}' is damaged: {error}") from error
 
     def link(self, link_arguments: Sequence[str], start_directory: str) -> int:
-        """Link with further arguments, with file names from `start_directory`; return the status."""
+        """Link with further arguments, and return the exit status.
+
+        File names in the arguments are relative to `start_directory`.
+        """
         sink = RestoringSink(self._path_to_root)
         enter_root(os.path.join(self._archive_directory, ROOT))
         try:

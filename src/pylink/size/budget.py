@@ -18,10 +18,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.size.model import Sizes
 
-# Subjects that limit a column: the sum of its bytes over all measured files.
+# Subjects of limits in a budget file that name a column: the sum of its bytes over all files.
 COLUMNS = ("download", "installed", "unpacked")
 GROWTH = "growth"  # the subject that limits the difference of two builds
-# A subject, bare or quoted, and its quoted limit.
+# A line of a budget file: a subject, bare or quoted, and its quoted limit.
 _LINE = re.compile(
     r"""\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*=\s*(?:"([^"]*)"|'([^']*)')\s*(?:#.*)?"""
 )
@@ -39,7 +39,11 @@ class BadBudget(Exception):
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit of `subject`; `amount` is bytes, or with `is_percent` percent of the old size."""
+    """A limit of `subject`; `amount` is bytes, or with `is_percent` percent of the old size.
+
+    `subject` is a column such as `installed`, `growth`, or a pattern of file names, which may end
+    with a colon and a target.
+    """
 
     subject: str
     amount: float
@@ -108,7 +112,7 @@ def _excess_text(subject: str, size: int, limit: float) -> str:
 
 
 def _sum_column(sizes: Sizes, column: str) -> int:
-    """Return the bytes of all leaves in a column; BadBudget if no file has download bytes."""
+    """Return the sum of a column; BadBudget for `download` if no file has download bytes."""
     if column == "download" and not sizes.downloads:
         raise BadBudget("'download' has a limit, but no measured file is in an archive")
     return sum(getattr(leaf, column) or 0 for leaf in sizes.leaves)

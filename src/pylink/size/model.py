@@ -19,7 +19,7 @@ LEVELS = ("archive", "file", "kind", "target", "unit", "part", "template", "func
 PARTS = tuple(sizenumbers.PARTS.values())
 ENTRY_HEADER = "entry headers"  # a part without a number: headers are not in the ledger
 
-# Kinds of leaves, in the order of tables.
+# Kinds of leaves (ranges of files), in the order of tables.
 CUBIN, RELOCATABLE = "cubin", "relocatable cubin"
 PTX, RELOCATABLE_PTX = "PTX", "relocatable PTX"
 LTOIR = "LTO-IR"
@@ -29,7 +29,7 @@ DIRECTORY = "archive directory"
 UNREADABLE = "unreadable"
 DEVICE_KINDS = (CUBIN, RELOCATABLE, PTX, RELOCATABLE_PTX, LTOIR)
 
-# Number of a leaf that has no rows in the ledger.
+# Number of a leaf (range of a file) without rows in the ledger, the bytes by part and function.
 NO_NUMBER = -1
 
 # Names of experiments: compression in the smallest mode, without debug data, without the functions

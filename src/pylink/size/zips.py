@@ -31,9 +31,9 @@ MOST_ZIP_MEMBERS = 1 << 20
 MOST_MEMBER_BYTES = 1 << 32
 MOST_BYTES = 1 << 36
 
-# Compressed bytes between two marks. So the offset of an entry in the archive is known with an
-# error of less than _STEP bytes. _BLOCK_SIZE bytes of a deflated member are read at once, and
-# _READ_SIZE of a stored one.
+# Compressed bytes between two marks, each a count of inflated bytes. So the offset of an entry in
+# the archive is known with an error of less than _STEP bytes. _BLOCK_SIZE bytes of a deflated
+# member are read at once, and _READ_SIZE of a stored one.
 _STEP = 512
 _BLOCK_SIZE, _READ_SIZE = 1 << 13, 1 << 20
 # Members of up to _MOST_KEPT bytes stay in memory. Larger ones are inflated again when they are

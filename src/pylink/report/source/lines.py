@@ -119,8 +119,8 @@ class SourceMap:
     def _query(self, address: int, look_up: Callable[[LineMap, int], T]) -> T | None:
         """Return the result of `look_up` for the line tables and the section with an address.
 
-        None if no code section contains it, or if the tables are missing or damaged. `look_up` gives
-        the tables the address as an offset: their offsets are addresses, like the symbols' values.
+        None if no code section contains it, or if the tables are missing or damaged. `look_up` uses
+        the address as an offset: offsets in the tables are addresses, like the symbols' values.
         """
         code_section, lines = self._find_section(address), self._lines
         if code_section is None or lines is None:
