@@ -38,7 +38,7 @@ def prepare(
     # In directories that the caller names, sections in no set count as those of the default set.
     has_directories = bool(directories or recursive)
     selected = loaded.select(sections, sets, without_sets=has_directories)
-    # Identifiers of the sections from the stock directory, which is the first of the default path.
+    # Identifiers of pylink's own sections, from the stock directory, the first of the default path.
     stock = {
         section.section.identifier for section in loaded.sections if section.file.parent == path[0]
     }

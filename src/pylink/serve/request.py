@@ -79,7 +79,7 @@ class ClientRequest:
         del self.descriptors[:]
 
     def _read(self, connection: socket.socket) -> None:
-        """Receive the request and set all attributes from it; errors as the class says."""
+        """Read the request and set all attributes from it; errors as the class says."""
         peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         self.process = struct.unpack("3i", peer)[0]
         if struct.unpack("3i", peer)[1] != os.geteuid():
@@ -197,7 +197,8 @@ def names_process_files(argv: Sequence[str], directory: int, depth: int = 0) -> 
 def _options_name_process_files(path: str, directory: int, depth: int) -> bool:
     """Return whether an options file may name files of the client's process.
 
-    False if it cannot be read; True for a pipe, and for one that is too large or nested too deeply.
+    False if it cannot be read; True for a pipe, and for a file that is too large or nested too
+    deeply.
     """
     try:
         status = os.stat(path, dir_fd=directory)

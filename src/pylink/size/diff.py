@@ -85,9 +85,9 @@ def column_of(old: Sizes, new: Sizes) -> str:
 def _rows_by_key(
     sizes: Sizes, by: Sequence[str], selection: Selection
 ) -> dict[tuple[str, ...], Row]:
-    """Return the rows of one build by their keys; versions in names of files are left out of these.
+    """Return the rows of one build by their keys, in which names of files have no versions.
 
-    Rows that become equal are added up.
+    Rows whose keys become equal are added up.
     """
     sum_rows: dict[tuple[str, ...], Row] = {}
     only_file = _only_file(sizes)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pylink.size.savings import Saving
 
 LEVELS = ("archive", "file", "kind", "target", "unit", "part", "template", "function")
-# Names of the parts of an entry, by their numbers.
+# Names of the parts of an entry, such as code and constants, by their numbers.
 PARTS = tuple(sizenumbers.PARTS.values())
 ENTRY_HEADER = "entry headers"  # a part without a number: headers are not in the ledger
 

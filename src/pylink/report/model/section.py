@@ -39,7 +39,10 @@ class Header(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Metrics(Message):
-    """Metrics that are collected and not shown, or shown as columns of the source page."""
+    """Metrics that are collected and not shown, or shown as columns of the source page.
+
+    The columns of several sections are sorted by `order`.
+    """
 
     metrics: list[SectionMetric] = field(default_factory=list)
     order: int | None = None
