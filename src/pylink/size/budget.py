@@ -88,7 +88,10 @@ def _parse_limit(subject: str, text: str) -> Limit | None:
 
 
 def list_exceeded(limits: list[Limit], sizes: Sizes, old: Sizes | None) -> list[str]:
-    """Return a line for each exceeded limit; BadBudget for a limit that cannot be checked."""
+    """Return a line for each limit that is exceeded; `old` are the sizes of the old build, if any.
+
+    BadBudget for a limit that cannot be checked.
+    """
     lines = []
     for limit in limits:
         if limit.subject == GROWTH:

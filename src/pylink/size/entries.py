@@ -306,9 +306,9 @@ class Counter:
     def _admit(
         self, leaf: Leaf, name: str, kind: int, codec: int, full: int, payload_bytes: int
     ) -> bool:
-        """Give a leaf its kind and decompressed size; return whether they are valid.
+        """Give a leaf its kind, codec and decompressed size `full`; return whether they are valid.
 
-        A leaf beyond a limit is counted as unreadable.
+        A leaf with both codecs, or with more bytes than a limit, is counted as unreadable.
         """
         if codec == FLAGS_OF_CODECS:
             self.count_unreadable(leaf, name, "it is marked as both LZ4 and Zstandard")

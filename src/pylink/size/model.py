@@ -166,7 +166,10 @@ class Reduction:
 def remove_leaves(
     rule: str, title: str, letter: str, leaves: list[Leaf], condition: str, how: str
 ) -> Iterable[Reduction]:
-    """Yield the reduction that removes these leaves completely, if there are any."""
+    """Yield the reduction that removes these leaves completely, if there are any.
+
+    The other parameters become fields of the `Reduction`.
+    """
     if leaves:
         installed = sum(leaf.installed for leaf in leaves)
         yield Reduction(

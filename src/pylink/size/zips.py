@@ -161,7 +161,7 @@ def open_member(source: Source, member: Member, accepts: Callable[[bytes], bool]
 def _open_deflated(
     source: Source, member: Member, accepts: Callable[[bytes], bool]
 ) -> Source | None:
-    """Return the contents of a deflated member, as `open_member` does."""
+    """Return the contents of a deflated member, or None if `accepts` refuses its first bytes."""
     marks = InflationMarks(_STEP, member.packed)
     buffer: bytearray | Inflated | None = None  # set if the member is accepted
     inflater = zlib.decompressobj(_RAW_DEFLATE)
@@ -280,7 +280,7 @@ class Inflated(Source):
 
 
 def _open_stored(source: Source, member: Member, accepts: Callable[[bytes], bool]) -> Source | None:
-    """Return the contents of a stored member, as `open_member` does."""
+    """Return the contents of a stored member, or None if `accepts` refuses its first bytes."""
     if member.packed != member.size:
         raise DamagedZip(f"{member.packed} bytes are stored, and {member.size} are stated")
     checksum = 0

@@ -111,7 +111,10 @@ class IFrontend:
         severity: int = Severity.DEFAULT,
         info: str = "",
     ) -> bool:
-        """Add a metric that a message is about; False for an unknown message number."""
+        """Add a metric that a message is about; False for an unknown message number.
+
+        `info` is a text that is shown in brackets after the value.
+        """
         item = self._item(message_id)
         if item is None:
             return False

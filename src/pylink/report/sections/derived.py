@@ -177,7 +177,8 @@ def _apply(left: Scalar, sign: str, right: Scalar, kind: ValueKind, warn: Warn) 
     """Compute `left sign right` as a value of `kind`, the kind of the left.
 
     A division by an integer 0 returns the left value, also if the divisor, such as 0.5, is 0 only
-    after its conversion to `kind`. Unsigned results are limited to the range of their kind.
+    after its conversion to `kind`. Unsigned results are limited to the range of their kind, and
+    `warn` is called with a text on that.
     """
     if isinstance(left, str):
         return left
