@@ -25,7 +25,7 @@ def extent_at(extents: bytes | bytearray, number: int) -> tuple[int, int]:
 
 
 def text(arena: bytes, start: int, size: int) -> str:
-    """Return a name in the bytes of all inputs; those that are not UTF-8 become surrogates."""
+    """Return a name in the arena, the bytes of all inputs; invalid UTF-8 becomes surrogates."""
     return arena[start : start + size].decode("utf-8", "surrogateescape")
 
 

@@ -23,14 +23,12 @@ def prepare(
     rules: Sequence[str] = (),
     with_rules: bool = True,
 ) -> list[str]:
-    """Add sections, derived metrics and, with `with_rules`, rule messages to a report from files.
-
-    Return problems as texts, which are warnings.
+    """Add sections, derived metrics and, with `with_rules`, rule messages; return problems as text.
 
     The files are those in `directories`, and in or below `recursive` (default: the stock files and
     the user's own). `sections` and `sets` name the sections to add (default: the default set), and
     `rules` the rules to apply (default: all). ReportError for a directory, section, set or rule
-    that does not exist, and for a required metric that is missing. Problems are warnings as text.
+    that does not exist, and for a required metric that is missing. Problems are warnings.
     """
     path = search_path(directories, recursive)
     loaded = load(path)
@@ -44,7 +42,7 @@ def prepare(
     }
     if has_directories:
         stock = set()
-    # A metric that a requested section lacks is reported. Stock sections must be named for that.
+    # A metric that a requested section lacks is reported; pylink's own count only if named.
     requested = {
         *sections,
         *(section.identifier for section in selected if section.identifier not in stock),

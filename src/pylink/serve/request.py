@@ -52,8 +52,8 @@ ARGUMENT_VARIABLES = (OPTIONS_VARIABLE.encode(), b"NVCC_PREPEND_FLAGS", b"NVCC_A
 OPTIONS_FILE = BY_ATTRIBUTE["options_file"]
 # Numbers of the system's resource limits.
 LIMITS = [getattr(resource, name) for name in sorted(dir(resource)) if name.startswith("RLIMIT_")]
-# Levels of options files that name each other which a server follows. A client whose files have
-# more levels links by itself.
+# A server follows options files in options files to this depth. A client whose files are nested
+# deeper links by itself.
 MAX_FILE_DEPTH = 15
 
 

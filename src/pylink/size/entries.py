@@ -68,9 +68,10 @@ class _Batch:
     """Entries for one thread to count, in lists of equal length.
 
     The thread reads payloads that are not in memory yet from `file`. `cost` is the number of bytes
-    that the entries take in memory, and `work` the bytes to count, several times as many for those
-    to compress. `packed` has the stored bytes and the codec of each entry, for experiments.
-    `deflate` is true for entries of an archive, whose size after deflate is measured, too.
+    that the entries take in memory, and `work` the stored and decompressed bytes, _FRAME_WORK times
+    as many for those to compress. `packed` has the stored bytes and the codec of each entry, for
+    experiments. `deflate` is true for entries of an archive, whose size after deflate is measured,
+    too.
     """
 
     __slots__ = (

@@ -98,7 +98,7 @@ class _Packer:
         return saving
 
     def _recompress(self) -> bytes:
-        """Compress the payload again, with the level that gives its present size, or the first."""
+        """Compress the payload again, at the level that gives its present size, else the first."""
         if not self._codec:
             return self._data
         size = len(self._payload)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pylink.subtools.compilers import Compilers
     from pylink.timing import CsvTiming
 
-# A remark says that several threads can compile if one has taken longer than this.
+# Milliseconds of compiling in one thread above which a remark says that there can be several.
 LONG_LINK_MS = 60_000
 
 

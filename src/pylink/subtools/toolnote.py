@@ -89,7 +89,7 @@ def _rewrite_header(cubin: bytearray, section: Section, offset: int, size: int) 
 
 
 def _rewrite_record(record: bytes, source: bytes, result: bytes) -> bytes:
-    """Return the contents of a tool note without file names; unchanged if it lacks name `result`.
+    """Return the contents of a tool note without file names; unchanged if another output is named.
     The first string of a note is the name of the output, the last one has the options.
     """
     version, *starts = TOOL_NOTE.unpack_from(record)
