@@ -69,7 +69,7 @@ class SymbolRow:
 class FaultRow:
     """The reason why an input was refused."""
 
-    file: int
+    file: int  # FileRow
     section: int  # index in the file, or -1
     index: int  # of an entry, symbol or byte in that section, or -1
     reason: int  # ReadFault
@@ -80,7 +80,7 @@ class FaultRow:
 class EntityRow:
     """One distinct symbol of the link, in creation order: file by file, functions first."""
 
-    first: int  # its first mention
+    first: int  # SymbolRow of its first mention
     winner: int  # the definition that is linked, or `first` if there is none
     kind: int  # EntityKind
     flags: int  # EntityFlag bits
@@ -106,8 +106,8 @@ class ClashRow:
     """Two definitions of one name that exclude each other."""
 
     kind: int  # Clash
-    symbol: int  # the later one
-    first: int  # the earlier one
+    symbol: int  # SymbolRow of the later one
+    first: int  # SymbolRow of the earlier one
 
 
 class OutRow:
@@ -144,8 +144,8 @@ class OutSymbolRow:
     """One symbol of the output, in creation order."""
 
     name: int  # offset in .strtab
-    entity: int  # -1 for a section symbol and for an instance
-    section: int  # section symbol: the section; else -1
+    entity: int  # EntityRow; -1 for a section symbol and for an instance
+    section: int  # of a section symbol: its OutRow; else -1
     instance: int  # symbol of a kernel's extern arrays (-r): the kernel; else -1
     part: int  # Part
     dropped: int  # 1: .strtab has its name, but .symtab not the symbol
@@ -157,7 +157,7 @@ class EmittedRow:
     offset: int  # of the field in the section that is patched
     addend: int
     type: int  # R_CUDA_ or R_MERCURY_ number
-    entity: int  # symbol, or -1
+    entity: int  # EntityRow of the symbol, or -1
     section: int  # section symbol: its OutRow; instance of kernel K: -2 - K; or -1
     next: int  # the entry added before it, or -1
 
@@ -168,10 +168,10 @@ class FixupRow:
     offset: int  # of the field in the section that is patched
     addend: int
     type: int  # R_CUDA_ or R_MERCURY_ number
-    out: int  # the section that is patched
-    entity: int  # symbol, or -1
-    section: int  # section symbol: the input section; else -1
-    function: int  # function whose code has the field, or -1
+    out: int  # OutRow of the section that is patched
+    entity: int  # EntityRow of the symbol, or -1
+    section: int  # of a section symbol: its SectionRow; else -1
+    function: int  # EntityRow of the function whose code has the field, or -1
     how: int  # FixupFlag bits
     listed_in: int  # --preserve-relocs: relocation section that records it, or -1
 
@@ -181,12 +181,12 @@ class RebuildRow:
 
     offset: int  # of the field in `piece`
     addend: int
-    out: int  # the debug section
-    piece: int  # the section of the input
+    out: int  # OutRow of the debug section
+    piece: int  # SectionRow of the input's debug section
     type: int  # R_CUDA_ number
     outcome: int  # RebuildOutcome
-    entity: int  # symbol, or -1
-    section: int  # section symbol: the input section; else -1
+    entity: int  # EntityRow of the symbol, or -1
+    section: int  # of a section symbol: its SectionRow; else -1
 
 
 class FunctionRow:
@@ -205,7 +205,7 @@ class FunctionRow:
 class SpanRow:
     """Bytes that the link makes for one output section: a range of a Blob."""
 
-    out: int
+    out: int  # OutRow
     offset: int  # in the blob
     size: int  # bytes
 
@@ -230,7 +230,7 @@ class PatchRow:
 
 
 class PoolRow:
-    """The place of a piece of a function's pool in one kernel."""
+    """A piece of a function's pool (its constants in bank 2), and its place in a kernel's pool."""
 
     section: int  # input section with the bytes
     kernel: int  # entity whose pool has the piece

@@ -25,7 +25,7 @@ def extent_at(extents: bytes | bytearray, number: int) -> tuple[int, int]:
 
 
 def text(arena: bytes, start: int, size: int) -> str:
-    """Return a name from an input; bytes that are not UTF-8 become surrogates."""
+    """Return a name in the arena, the bytes of all inputs; invalid UTF-8 becomes surrogates."""
     return arena[start : start + size].decode("utf-8", "surrogateescape")
 
 
@@ -50,7 +50,7 @@ def symbol_name(objects: ObjectTables, number: int) -> str:
 
 
 def entity_name(merged: MergedTables, number: int) -> str:
-    """Return the name of an entity, by its row number."""
+    """Return the name of an entity, a distinct symbol of the link, by its row number."""
     return symbol_name(merged.objects, merged.entities[number].first)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NS_PER_MS = 1e6
 
-# Bit of -edbg that asks for the phase lines.
+# Bit of -edbg that asks for a line with the time of each phase.
 TRACE_PHASES = 0x20
 
 # The comma after `tool` has no blank before it; tools that compare the line expect that.
@@ -61,8 +61,8 @@ def binary32(value: float) -> float:
 def elapsed_ms(start: Moment, stop: Moment) -> float:
     """Return the milliseconds between two moments, every step rounded to binary32.
 
-    float(seconds) * 1000f + float(microseconds) / 1000f; the second term may be negative. Doing
-    one operation in binary64 and rounding once more gives the binary32 result exactly.
+    nvlink computes float(seconds) * 1000f + float(microseconds) / 1000f. The second term may be
+    negative. One operation in binary64, rounded once more, gives the binary32 result exactly.
     """
     seconds = binary32(binary32(stop[0] - start[0]) * 1000.0)
     fraction = binary32(binary32(stop[1] - start[1]) / 1000.0)

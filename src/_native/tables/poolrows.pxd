@@ -16,7 +16,7 @@ cdef enum PoolFlag:
 ctypedef int32_t PoolNumber
 ctypedef size_t PoolCounter
 
-# The place of a piece of a function's pool in one kernel.
+# A piece of a function's pool (its constants in bank 2), and its place in a kernel's pool.
 cdef packed struct PoolRow:
     SectionNumber section       # input section with the bytes
     EntityNumber kernel         # entity whose pool has the piece

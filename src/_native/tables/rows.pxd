@@ -118,7 +118,7 @@ cdef packed struct SymbolRow:
 
 # The reason why an input was refused.
 cdef packed struct FaultRow:
-    FileNumber file
+    FileNumber file             # FileRow
     int32_t section             # index in the file, or -1
     int64_t index               # of an entry, symbol or byte in that section, or -1
     int32_t reason              # ReadFault
@@ -127,7 +127,7 @@ cdef packed struct FaultRow:
 
 # One distinct symbol of the link, in creation order: file by file, functions first.
 cdef packed struct EntityRow:
-    SymbolNumber first          # its first mention
+    SymbolNumber first          # SymbolRow of its first mention
     SymbolNumber winner         # the definition that is linked, or `first` if there is none
     uint32_t kind               # EntityKind
     uint32_t flags              # EntityFlag bits
@@ -168,8 +168,8 @@ cdef packed struct CallRow:
 # Two definitions of one name that exclude each other.
 cdef packed struct ClashRow:
     uint32_t kind               # Clash
-    SymbolNumber symbol         # the later one
-    SymbolNumber first          # the earlier one
+    SymbolNumber symbol         # SymbolRow of the later one
+    SymbolNumber first          # SymbolRow of the earlier one
 
 # Bits of OutRow.marks.
 cdef enum OutFlag:
@@ -228,8 +228,8 @@ cdef enum Part:
 # One symbol of the output, in creation order.
 cdef packed struct OutSymbolRow:
     uint32_t name               # offset in .strtab
-    EntityNumber entity         # -1 for a section symbol and for an instance
-    OutNumber section           # section symbol: the section; else -1
+    EntityNumber entity         # EntityRow; -1 for a section symbol and for an instance
+    OutNumber section           # of a section symbol: its OutRow; else -1
     EntityNumber instance       # symbol of a kernel's extern arrays (-r): the kernel; else -1
     uint32_t part               # Part
     uint32_t dropped            # 1: .strtab has its name, but .symtab not the symbol
@@ -239,7 +239,7 @@ cdef packed struct EmittedRow:
     uint64_t offset             # of the field in the section that is patched
     int64_t addend
     uint32_t type               # R_CUDA_ or R_MERCURY_ number
-    EntityNumber entity         # symbol, or -1
+    EntityNumber entity         # EntityRow of the symbol, or -1
     OutNumber section           # section symbol: its OutRow; instance of kernel K: -2 - K; or -1
     EmittedNumber next          # the entry added before it, or -1
 
@@ -248,10 +248,10 @@ cdef packed struct FixupRow:
     uint64_t offset             # of the field in the section that is patched
     int64_t addend
     uint32_t type               # R_CUDA_ or R_MERCURY_ number
-    OutNumber out               # the section that is patched
-    EntityNumber entity         # symbol, or -1
-    SectionNumber section       # section symbol: the input section; else -1
-    EntityNumber function       # function whose code has the field, or -1
+    OutNumber out               # OutRow of the section that is patched
+    EntityNumber entity         # EntityRow of the symbol, or -1
+    SectionNumber section       # of a section symbol: its SectionRow; else -1
+    EntityNumber function       # EntityRow of the function whose code has the field, or -1
     uint32_t how                # FixupFlag bits
     OutNumber listed_in         # --preserve-relocs: relocation section that records it, or -1
 
@@ -267,12 +267,12 @@ cdef enum RebuildOutcome:
 cdef packed struct RebuildRow:
     uint64_t offset             # of the field in `piece`
     int64_t addend
-    OutNumber out               # the debug section
-    SectionNumber piece         # the section of the input
+    OutNumber out               # OutRow of the debug section
+    SectionNumber piece         # SectionRow of the input's debug section
     uint32_t type               # R_CUDA_ number
     uint32_t outcome            # RebuildOutcome
-    EntityNumber entity         # symbol, or -1
-    SectionNumber section       # section symbol: the input section; else -1
+    EntityNumber entity         # EntityRow of the symbol, or -1
+    SectionNumber section       # of a section symbol: its SectionRow; else -1
 
 # Resources of one function, from the call graph; rows of other entities are empty.
 cdef packed struct FunctionRow:
@@ -287,7 +287,7 @@ cdef packed struct FunctionRow:
 
 # Bytes that the link makes for one output section: a range of a Blob.
 cdef packed struct SpanRow:
-    OutNumber out
+    OutNumber out               # OutRow
     uint64_t offset             # in the blob
     uint64_t size               # bytes
 

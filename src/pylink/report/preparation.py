@@ -23,12 +23,12 @@ def prepare(
     rules: Sequence[str] = (),
     with_rules: bool = True,
 ) -> list[str]:
-    """Add sections, derived metrics and, with `with_rules`, messages of rules; return problems.
+    """Add sections, derived metrics and, with `with_rules`, rule messages; return problems as text.
 
     The files are those in `directories`, and in or below `recursive` (default: the stock files and
     the user's own). `sections` and `sets` name the sections to add (default: the default set), and
     `rules` the rules to apply (default: all). ReportError for a directory, section, set or rule
-    that does not exist, and for a required metric that is missing. Problems are warnings as text.
+    that does not exist, and for a required metric that is missing. Problems are warnings.
     """
     path = search_path(directories, recursive)
     loaded = load(path)
@@ -36,13 +36,13 @@ def prepare(
     # In directories that the caller names, sections in no set count as those of the default set.
     has_directories = bool(directories or recursive)
     selected = loaded.select(sections, sets, without_sets=has_directories)
-    # Identifiers of the sections from the stock directory, which is the first of the default path.
+    # Identifiers of pylink's own sections, from the stock directory, the first of the default path.
     stock = {
         section.section.identifier for section in loaded.sections if section.file.parent == path[0]
     }
     if has_directories:
         stock = set()
-    # Stock sections of the default set were not requested, so they may lack metrics.
+    # A metric that a requested section lacks is reported; pylink's own count only if named.
     requested = {
         *sections,
         *(section.identifier for section in selected if section.identifier not in stock),

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from pylink.options.table import Value
 
-# Arguments for compilers, which may name files to write.
+# Options whose values are arguments for compilers; these may name files to write.
 COMPILER_ARGUMENTS = ("Xptxas", "Xnvvm")
 
 
@@ -134,7 +134,10 @@ class RecordedLink:
             raise BadArchiveError(f"'{MANIFEST}' is damaged: {error}") from error
 
     def link(self, link_arguments: Sequence[str], start_directory: str) -> int:
-        """Link with further arguments, whose file names are relative to `start_directory`."""
+        """Link with further arguments, and return the exit status.
+
+        File names in the arguments are relative to `start_directory`.
+        """
         sink = RestoringSink(self._path_to_root)
         enter_root(os.path.join(self._archive_directory, ROOT))
         try:
@@ -176,7 +179,11 @@ class RecordedLink:
         return sink.exit_code()
 
     def _noted_options(self, values: dict[str, Value], names: list[str], *, added: bool) -> str:
-        """Return the options for the tool note: the recorded ones, unless any are `added`."""
+        """Return the text of options for the output's note on its tool: the recorded text.
+
+        With `added`, options or inputs were added, so that the text is made anew from `values` and
+        the `names` of all inputs.
+        """
         return (
             restore_paths(note_text(values, names), self._path_to_root) if added else self._recorded
         )

@@ -96,7 +96,8 @@ def _main(options: argparse.Namespace) -> int:
 def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
     """Serve links with PYLINK_SERVER=auto at the socket `path`; return the exit status.
 
-    `ready` children wait for links, and the server ends after `idle` seconds without any.
+    `script` is the file `pylink-python`, which clients must name, too. `ready` children wait for
+    links, and the server ends after `idle` seconds without any.
     The launcher has started this process, and it holds the socket's lock. So a socket that exists
     already belonged to a server that was killed.
     """

@@ -52,7 +52,8 @@ ARGUMENT_VARIABLES = (OPTIONS_VARIABLE.encode(), b"NVCC_PREPEND_FLAGS", b"NVCC_A
 OPTIONS_FILE = BY_ATTRIBUTE["options_file"]
 # Numbers of the system's resource limits.
 LIMITS = [getattr(resource, name) for name in sorted(dir(resource)) if name.startswith("RLIMIT_")]
-# Levels of options files that a server follows; a client with more links by itself.
+# A server follows options files in options files to this depth. A client whose files are nested
+# deeper links by itself.
 MAX_FILE_DEPTH = 15
 
 
@@ -78,6 +79,7 @@ class ClientRequest:
         del self.descriptors[:]
 
     def _read(self, connection: socket.socket) -> None:
+        """Read the request and set all attributes from it; errors as the class says."""
         peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         self.process = struct.unpack("3i", peer)[0]
         if struct.unpack("3i", peer)[1] != os.geteuid():
@@ -195,7 +197,8 @@ def names_process_files(argv: Sequence[str], directory: int, depth: int = 0) -> 
 def _options_name_process_files(path: str, directory: int, depth: int) -> bool:
     """Return whether an options file may name files of the client's process.
 
-    False if it cannot be read; True for a pipe, and for one that is too large or nested too deeply.
+    False if it cannot be read; True for a pipe, and for a file that is too large or nested too
+    deeply.
     """
     try:
         status = os.stat(path, dir_fd=directory)

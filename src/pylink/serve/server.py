@@ -34,7 +34,7 @@ PRELOADED_MODULES = (
     "pylink.renderers.text", "pylink.devicelink.command", "pylink.devicelink.step",
 )  # fmt: skip
 
-# Seconds without a byte of a request; a client waits as long for an answer.
+# Seconds without a byte after which a request is given up; a client waits as long for an answer.
 REQUEST_TIMEOUT = 0.5
 
 # A child links again only after a link that succeeded and loaded no module. It exits after this

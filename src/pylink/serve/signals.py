@@ -39,7 +39,8 @@ class Signals:
 
         The command ignores and blocks the signals that this process ignored and blocked at first.
         """
-        # Signals that nohup or a shell ignored stay ignored. The interpreter ignores two more.
+        # Signals that nohup or a shell ignored stay ignored. SIGPIPE and SIGXFSZ do not: this
+        # interpreter itself ignores them.
         defaults = [*self._handled_signals, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
         return os.posix_spawnp(
             command[0], command, environment, setsigdef=defaults, setsigmask=self._mask

@@ -18,10 +18,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.size.model import Sizes
 
-# Subjects that limit a column: the sum of its bytes over all measured files.
+# Subjects of limits in a budget file that name a column: the sum of its bytes over all files.
 COLUMNS = ("download", "installed", "unpacked")
 GROWTH = "growth"  # the subject that limits the difference of two builds
-# A subject, bare or quoted, and its quoted limit.
+# A line of a budget file: a subject, bare or quoted, and its quoted limit.
 _LINE = re.compile(
     r"""\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*=\s*(?:"([^"]*)"|'([^']*)')\s*(?:#.*)?"""
 )
@@ -39,7 +39,11 @@ class BadBudget(Exception):
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit of `subject`; `amount` is bytes, or with `is_percent` percent of the old size."""
+    """A limit of `subject`; `amount` is bytes, or with `is_percent` percent of the old size.
+
+    `subject` is a column such as `installed`, `growth`, or a pattern of file names, which may end
+    with a colon and a target.
+    """
 
     subject: str
     amount: float
@@ -84,7 +88,10 @@ def _parse_limit(subject: str, text: str) -> Limit | None:
 
 
 def list_exceeded(limits: list[Limit], sizes: Sizes, old: Sizes | None) -> list[str]:
-    """Return a line for each exceeded limit; BadBudget for a limit that cannot be checked."""
+    """Return a line for each limit that is exceeded; `old` are the sizes of the old build, if any.
+
+    BadBudget for a limit that cannot be checked.
+    """
     lines = []
     for limit in limits:
         if limit.subject == GROWTH:
@@ -108,7 +115,7 @@ def _excess_text(subject: str, size: int, limit: float) -> str:
 
 
 def _sum_column(sizes: Sizes, column: str) -> int:
-    """Return the bytes of all leaves in a column; BadBudget if no file has download bytes."""
+    """Return the sum of a column; BadBudget for `download` if no file has download bytes."""
     if column == "download" and not sizes.downloads:
         raise BadBudget("'download' has a limit, but no measured file is in an archive")
     return sum(getattr(leaf, column) or 0 for leaf in sizes.leaves)

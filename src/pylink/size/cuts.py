@@ -171,7 +171,10 @@ def _all_symbol_ranges(
 def _symbol_ranges(
     cubin: bytes, table: Section, strings: Section, owned: set[int], names: set[bytes]
 ) -> Iterable[tuple[int, int]]:
-    """Yield what `_all_symbol_ranges` yields, for one symbol table and its string table."""
+    """Yield the ranges of a table's symbols in `owned` sections or with one of `names`.
+
+    The range of its name in the string table follows each, unless an earlier symbol uses it.
+    """
     if table.stored < 0 or strings.stored < 0:
         return
     strings_end = strings.offset + strings.stored

@@ -31,7 +31,10 @@ COLUMNS = ("unpacked", "installed", "download")
 
 @dataclass
 class Change:
-    """The bytes of one group in the old and in the new build; a build without it has zeros."""
+    """The bytes of one group in the old and in the new build; a build without it has zeros.
+
+    `keys` has the group's name at each level of the table, such as its kind and target.
+    """
 
     keys: tuple[str, ...]
     old: Row
@@ -63,7 +66,7 @@ def stem(name: str) -> str:
 def changes(
     old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = EVERYTHING
 ) -> list[Change]:
-    """Return the groups of both builds by the levels `by`, largest difference first."""
+    """Return the groups of both builds by the levels `by`, such as "kind", largest change first."""
     before, after = (_rows_by_key(sizes, by, selection) for sizes in (old, new))
     changed = [
         Change(key, before.get(key, Row(key)), after.get(key, Row(key)))
@@ -82,7 +85,10 @@ def column_of(old: Sizes, new: Sizes) -> str:
 def _rows_by_key(
     sizes: Sizes, by: Sequence[str], selection: Selection
 ) -> dict[tuple[str, ...], Row]:
-    """Return the rows of one build by their keys; rows that only differ in version are added up."""
+    """Return the rows of one build by their keys, in which names of files have no versions.
+
+    Rows whose keys become equal are added up.
+    """
     sum_rows: dict[tuple[str, ...], Row] = {}
     only_file = _only_file(sizes)
     for row in rows(sizes, by, selection):

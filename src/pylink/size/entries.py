@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pylink.size.savings import Saving
     from pylink.size.sources import FileSource, Source
 
-# Limit of the stored and of the decompressed bytes of one entry: the ledger counts in 32 bits.
+# Limit of the stored and of the decompressed bytes of one entry: native code counts in 32 bits.
 MOST_ENTRY_BYTES = (1 << 32) - 1
 # Limit of the bytes that a command decompresses: MOST_BYTES plus MOST_TIMES the files' sizes.
 # Zstandard made cubins 7 times as small at most, and zeros 32,750 times.
@@ -68,9 +68,10 @@ class _Batch:
     """Entries for one thread to count, in lists of equal length.
 
     The thread reads payloads that are not in memory yet from `file`. `cost` is the number of bytes
-    that the entries take in memory, `work` is in bytes of counting. `packed` has the stored bytes
-    and the codec of each entry, for experiments. `deflate` is true for entries of an archive, whose
-    size after deflate is measured, too.
+    that the entries take in memory, and `work` the stored and decompressed bytes, _FRAME_WORK times
+    as many for those to compress. `packed` has the stored bytes and the codec of each entry, for
+    experiments. `deflate` is true for entries of an archive, whose size after deflate is measured,
+    too.
     """
 
     __slots__ = (
@@ -102,7 +103,9 @@ class _Batch:
 
 
 class Counter:
-    """Counts payloads into `sizes`; as a context manager, waits for all of them at the end.
+    """Adds the bytes of payloads, by part and function, to `sizes`, in several threads.
+
+    As a context manager, it waits for all threads at the end.
 
     With `recompress`, cubins in other formats are compressed as zstd to measure the result.
     """
@@ -165,7 +168,7 @@ class Counter:
         payload_range: tuple[Source, int, int],
         full: int,
     ) -> None:
-        """Count the payload of `leaf`, which becomes `full` bytes; `name` is for messages.
+        """Count the payload of `leaf`, `full` bytes when decompressed; `name` is for messages.
 
         `kind` is an EntryKind, and `flags` are those of the entry. `payload_range` is the source of
         the payload, its offset there, and its stored size.
@@ -304,9 +307,9 @@ class Counter:
     def _admit(
         self, leaf: Leaf, name: str, kind: int, codec: int, full: int, payload_bytes: int
     ) -> bool:
-        """Give a leaf its kind and decompressed size; return whether they are valid.
+        """Give a leaf its kind, codec and decompressed size `full`; return whether they are valid.
 
-        A leaf beyond a limit is counted as unreadable.
+        A leaf with both codecs, or with more bytes than a limit, is counted as unreadable.
         """
         if codec == FLAGS_OF_CODECS:
             self.count_unreadable(leaf, name, "it is marked as both LZ4 and Zstandard")

@@ -28,7 +28,7 @@ _LZ4_LEVEL = 3
 
 @dataclass(frozen=True)
 class Experiments:
-    """The experiments to run on each entry.
+    """The experiments to run on each entry, which measure how much smaller it could be.
 
     `thorough` asks for compression in the smallest mode, and for entries without debug data.
     `without` asks for entries without the functions whose name matches.
@@ -98,7 +98,7 @@ class _Packer:
         return saving
 
     def _recompress(self) -> bytes:
-        """Compress the payload again, with the level that gives its present size."""
+        """Compress the payload again, at the level that gives its present size, else the first."""
         if not self._codec:
             return self._data
         size = len(self._payload)

@@ -13,7 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# Levels below an entry, whose rows come from the ledger: the bytes of entries by part and function.
+# Levels below an entry (a cubin, PTX or LTO-IR). Their rows come from the native ledger, which has
+# the bytes of entries by part and function.
 INNER = ("part", "template", "function")
 # Names of two rows: bytes that no single function has, and all functions except the largest.
 SHARED = "(shared)"
@@ -21,7 +22,7 @@ OTHER_FUNCTIONS = "other functions"
 
 
 class Row:
-    """The bytes of one group; `keys` has a name for each level.
+    """The bytes of one group of a table; `keys` has its name at each level, such as its kind.
 
     `count` is the number of entries, or of functions for levels below entries (`INNER`), whose
     numbers in the ledger are in `functions`. `estimated` means that the installed bytes of
@@ -105,7 +106,7 @@ class Names:
         return [template for _, template in self._names_and_templates]
 
     def function_groups(self, pattern: re.Pattern[str] | None) -> bytes:
-        """Return the groups of functions, as `Ledger.sums` takes them.
+        """Return the group of each function as native 32-bit integers, for `Ledger.sums`.
 
         Each function is a group of its own, or is in no group (-1) if the pattern does not match.
         """
@@ -172,7 +173,7 @@ def largest_functions(sizes: Sizes, most: int) -> list[tuple[str, int]]:
 def _group_leaves(
     sizes: Sizes, leaves: list[Leaf], levels: list[Callable[[Sizes, Leaf], str]]
 ) -> dict[tuple[str, ...], list[Leaf]]:
-    """Group leaves by their names at these levels."""
+    """Group leaves by their names; each of `levels` returns the name of a leaf at one level."""
     if not levels:
         return {(): leaves} if leaves else {}
     groups: dict[tuple[str, ...], list[Leaf]] = {}

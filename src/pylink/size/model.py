@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from pylink.size.savings import Saving
 
 LEVELS = ("archive", "file", "kind", "target", "unit", "part", "template", "function")
-# Names of the parts of an entry, by their numbers.
+# Names of the parts of an entry, such as code and constants, by their numbers.
 PARTS = tuple(sizenumbers.PARTS.values())
 ENTRY_HEADER = "entry headers"  # a part without a number: headers are not in the ledger
 
-# Kinds of leaves, in the order of tables.
+# Kinds of leaves (ranges of files), in the order of tables.
 CUBIN, RELOCATABLE = "cubin", "relocatable cubin"
 PTX, RELOCATABLE_PTX = "PTX", "relocatable PTX"
 LTOIR = "LTO-IR"
@@ -29,7 +29,7 @@ DIRECTORY = "archive directory"
 UNREADABLE = "unreadable"
 DEVICE_KINDS = (CUBIN, RELOCATABLE, PTX, RELOCATABLE_PTX, LTOIR)
 
-# Number of a leaf that has no rows in the ledger.
+# Number of a leaf (range of a file) without rows in the ledger, the bytes by part and function.
 NO_NUMBER = -1
 
 # Names of experiments: compression in the smallest mode, without debug data, without the functions
@@ -166,7 +166,10 @@ class Reduction:
 def remove_leaves(
     rule: str, title: str, letter: str, leaves: list[Leaf], condition: str, how: str
 ) -> Iterable[Reduction]:
-    """Yield the reduction that removes these leaves completely, if there are any."""
+    """Yield the reduction that removes these leaves completely, if there are any.
+
+    The other parameters become fields of the `Reduction`.
+    """
     if leaves:
         installed = sum(leaf.installed for leaf in leaves)
         yield Reduction(

@@ -34,7 +34,7 @@ class Source(ABC):
     def bytes_before(self, offset: int) -> int:
         """Return how many bytes of the archive the first `offset` bytes of this source take.
 
-        They count as they are packed there, by an estimate if they are deflated. 0 without one.
+        They count as packed there, by an estimate if they are deflated. 0 outside archives.
         """
         return 0
 

@@ -138,7 +138,10 @@ class Reader:
     def _read_file(
         self, name: str, archive: str, source: Source, size: int, download: int | None, path: str
     ) -> None:
-        """Read a file, or a member of the zip file `archive`; `path` is its name for messages."""
+        """Read a file, or a member of the zip file `archive`; `path` is its name for messages.
+
+        `source` has its `size` bytes, of which the archive has `download` (None outside archives).
+        """
         file = self._add_file(name, archive, size, download)
         first_leaf = len(self._sizes.leaves)
         self._counter.allow(size)
@@ -224,7 +227,7 @@ class Reader:
     def _add_leaf(
         self, source: Source, start: int, end: int, file: int, kind: str, unit: str = ""
     ) -> Leaf:
-        """Add a leaf of file number `file` for a range; return it to set further fields."""
+        """Add a leaf for a range of `source`, in file number `file`; return it for more fields."""
         size = end - start
         leaf = Leaf(file, kind, size, size, source.download(start, end))
         if unit:
@@ -235,14 +238,17 @@ class Reader:
     def _add_host(
         self, source: Source, start: int, end: int, file: int, unit: str, section: str
     ) -> None:
-        """Add a leaf for host bytes between two offsets, if there are any."""
+        """Add a leaf for host bytes between two offsets of `source`, if there are any."""
         if end > start:
             self._add_leaf(source, start, end, file, HOST, unit).section = section
 
     def _add_payload(
         self, source: Source, span: tuple[int, int], file: int, path: str, unit: str, kind: int
     ) -> Leaf:
-        """Add a cubin or PTX without an entry header; `span` has its start and its end."""
+        """Add a cubin or PTX without an entry header; `span` has its start and its end.
+
+        `kind` is an `EntryKind`.
+        """
         start, end = span
         leaf = self._add_leaf(source, start, end, file, UNREADABLE, unit)
         if kind == EntryKind.ELF:

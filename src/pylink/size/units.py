@@ -28,8 +28,7 @@ def unit_of(mark: bytes) -> str:
 
 
 def name_units(leaves: list[Leaf], hints: dict[int, bytes]) -> None:
-    """Name the units of a container's entries that have no name, if all known names agree.
-
+    """Set `unit`, the source file, of a container's entries that lack it, if known ones agree.
     `hints` are those of `entries.Counter`: by id of a leaf, the name of a local symbol in it.
     """
     units = {unit for leaf in leaves if (unit := unit_of(hints.get(id(leaf), b"")))}

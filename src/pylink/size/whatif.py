@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """Sizes of all measured files, as they are and without the functions.
+    """Sizes of all measured files, as they are and without the functions that --what-if names.
 
     `functions` and `entries` count removed functions, and entries that lose some. `guessed` counts
     the entries whose mode of compression is unknown: both of their sizes use the nearest mode.

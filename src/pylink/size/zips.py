@@ -31,9 +31,9 @@ MOST_ZIP_MEMBERS = 1 << 20
 MOST_MEMBER_BYTES = 1 << 32
 MOST_BYTES = 1 << 36
 
-# Compressed bytes between two marks. So the offset of an entry in the archive is known with an
-# error of less than _STEP bytes. _BLOCK_SIZE bytes of a deflated member are read at once, and
-# _READ_SIZE of a stored one.
+# Compressed bytes between two marks, each a count of inflated bytes. So the offset of an entry in
+# the archive is known with an error of less than _STEP bytes. _BLOCK_SIZE bytes of a deflated
+# member are read at once, and _READ_SIZE of a stored one.
 _STEP = 512
 _BLOCK_SIZE, _READ_SIZE = 1 << 13, 1 << 20
 # Members of up to _MOST_KEPT bytes stay in memory. Larger ones are inflated again when they are
@@ -161,7 +161,7 @@ def open_member(source: Source, member: Member, accepts: Callable[[bytes], bool]
 def _open_deflated(
     source: Source, member: Member, accepts: Callable[[bytes], bool]
 ) -> Source | None:
-    """Return the contents of a deflated member, as `open_member` does."""
+    """Return the contents of a deflated member, or None if `accepts` refuses its first bytes."""
     marks = InflationMarks(_STEP, member.packed)
     buffer: bytearray | Inflated | None = None  # set if the member is accepted
     inflater = zlib.decompressobj(_RAW_DEFLATE)
@@ -280,7 +280,7 @@ class Inflated(Source):
 
 
 def _open_stored(source: Source, member: Member, accepts: Callable[[bytes], bool]) -> Source | None:
-    """Return the contents of a stored member, as `open_member` does."""
+    """Return the contents of a stored member, or None if `accepts` refuses its first bytes."""
     if member.packed != member.size:
         raise DamagedZip(f"{member.packed} bytes are stored, and {member.size} are stated")
     checksum = 0

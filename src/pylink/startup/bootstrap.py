@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pylink.startup.bundle import LaterRow, Row
 
-# The kernel that compares sources with the rows.
+# The native module that compares source files with the rows, which describe the bundle's modules.
 CHECKING_KERNEL = "pylink._native.sourcetimes"
 HASH_SIZE = 8  # bytes of a hash of a source, and of the mark, which is a hash of the rows
 END_SIZE = 12  # bytes at the end of a bundle: the mark of its rows, and their offset (4 bytes)
@@ -33,7 +33,7 @@ OPENED_PREFIX = "/proc/self/fd/"
 
 
 def start(mark: bytes) -> None:
-    """Link as the arguments say, with the modules of the bundle.
+    """Link as the arguments say, with the modules of the bundle, the file with compiled modules.
 
     `mark` is the hash of its rows. If they have another one, the bundle was replaced meanwhile.
     """
@@ -72,8 +72,8 @@ def load(
 ) -> "tuple[list[Row], list[LaterRow], str, memoryview, bool] | None":
     """Return both lists of rows, path of the native code, bundle, and whether all times agree.
 
-    One list is for modules of all links, the other for those of some links. None if a source has
-    changed, or another bundle has taken the place of this one.
+    A row describes a module: the first list those of all links, the second those of some links.
+    None if a source has changed, or another bundle has taken the place of this one.
     """
     try:
         file = open(sys.argv[0], O_RDONLY)
@@ -99,7 +99,7 @@ def load(
 class Finder:
     """Finds modules that only some links import, and runs their code from the bundle.
 
-    `rows` are their rows, by name.
+    `rows` has for each its path and the offset of its code, by name.
     """
 
     def __init__(self, rows: "dict[str, LaterRow]", bundle: memoryview, package: str) -> None:

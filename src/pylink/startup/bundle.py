@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import CodeType, ModuleType
 
-    # Name; path, size in bytes and time in ns of the source; code. Native modules (kernels) have
+    # A module: its name; path, size in bytes, time in ns of the source; code. Native modules have
     # neither path nor code. Paths are relative to the package, except for those of the interpreter.
     Row = tuple[str, str, int, int, CodeType | None]
     # Like Row, for modules that only some links import; the last number is the offset of the code.
     LaterRow = tuple[str, str, int, int, int]
 
-# Directories of this module and of the package, and the bundle where the interpreter keeps compiled
-# modules.
+# Directories of this module and of the package, and the bundle (one file with the compiled modules
+# of links), where the interpreter keeps compiled modules.
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.dirname(HERE)
 NAME = f"link.{sys.implementation.cache_tag}.pyc"
@@ -48,7 +48,7 @@ PATH = f"{PACKAGE}/__pycache__/{NAME}"
 # The bundle in wheels. Scripts that shrink images remove *.pyc, so it has another ending.
 SHIPPED = f"{HERE}/link.{sys.implementation.cache_tag}.bundle"
 
-# Modules that every link imports, directly or through these.
+# Modules that every link imports. The bundle also gets the modules that these import.
 EVERY_LINK = (
     "pylink.startup.program",
     "pylink.command.cli",
@@ -105,7 +105,7 @@ def make_for_next(*, shipped: bool = False) -> None:
 
 
 def may_write() -> bool:
-    """Return whether the interpreter writes compiled modules and this user may write there."""
+    """Return whether the interpreter writes compiled modules, and this user may write at PATH."""
     if sys.dont_write_bytecode or os.environ.get("PYTHONDONTWRITEBYTECODE"):
         return False
     paths = (PACKAGE, os.path.dirname(PATH), PATH)  # each may belong to another user
@@ -220,7 +220,10 @@ def make_bundle(*, shipped: bool = False, kernels: str = "") -> bytes:
 
 
 def state_of(path: str) -> str:
-    """Return the state of a bundle: `good`, `stale`, or `none` without one for this interpreter."""
+    """Return the state of a bundle: `good`, `stale` or `none`.
+
+    It is `stale` if a source has changed, and `none` without a bundle for this interpreter.
+    """
     from importlib.util import MAGIC_NUMBER
     from marshal import loads
 

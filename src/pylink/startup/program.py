@@ -5,7 +5,7 @@ Loaded before anything else of the program, so that an interrupt finds little to
 
 from __future__ import annotations
 
-# The module `signal` around it loads more than half of what a link does.
+# `signal`, the module that wraps this one, loads more than half of what a link loads.
 import _signal  # type: ignore[import-not-found] # not in typeshed
 import os
 import sys

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def compile_stripped(source: bytes, path: str) -> CodeType:
-    """Compile the module at `path` to stripped code, which behaves as the full code does."""
+    """Compile the module at `path` without docstrings and annotations, which change no behavior."""
     tree = ast.parse(source, path)
     flags = 0  # of the compiler, for imports of `__future__`
     for statement in list(tree.body):
@@ -30,7 +30,7 @@ def compile_stripped(source: bytes, path: str) -> CodeType:
 
 
 class Stripper(ast.NodeTransformer):
-    """Strips a syntax tree in place."""
+    """Removes docstrings, annotations and `if TYPE_CHECKING:` from a syntax tree, in place."""
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         return self._without_docstring(node)

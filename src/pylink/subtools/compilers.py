@@ -208,7 +208,7 @@ def find_nvjitlink(nvvmpath: str | None = None, major: int | None = None) -> lis
 
 
 def find_nvvm(nvvmpath: str | None, nvjitlink: str, ptxas: str | None) -> str | None:
-    """Return the libnvvm beside these compilers, else of a toolkit or wheel; None if not found."""
+    """Return the libnvvm beside these compilers, else that of `nvvmpath` or of a wheel, or None."""
     roots = [os.path.dirname(os.path.dirname(path)) for path in (nvjitlink, ptxas) if path]
     if ptxas:
         roots.append(os.path.dirname(os.path.dirname(os.path.realpath(ptxas))))

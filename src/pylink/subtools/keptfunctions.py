@@ -18,7 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# Data layout, triple and version marker are required by the NVVM IR specification.
+# NVVM IR that refers to functions, so that the compiler keeps them. Data layout, triple and version
+# marker are required by the NVVM IR specification.
 MODULE = """\
 target datalayout = "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-\
 f32:32:32-f64:64:64-v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pylink.subtools.compilers import Compilers
     from pylink.timing import CsvTiming
 
-# If compiling in one thread takes longer than this, a remark says that there can be several.
+# Milliseconds of compiling in one thread above which a remark says that there can be several.
 LONG_LINK_MS = 60_000
 
 

@@ -17,7 +17,7 @@ LINE = re.compile(
     r"(?P<word>info|warning|error|fatal) *: (?P<text>.*)"
 )
 
-# The line after all errors, which adds nothing to them.
+# The line of ptxas after all errors, which adds nothing to them.
 LAST_LINE = "Ptx assembly aborted due to errors"
 
 # Greatest number of lines of one run that become diagnostics. `ptxas -v` prints four for a kernel.

@@ -274,8 +274,7 @@ def anonymous_file(name: str) -> int:
 
 
 def limit_file_size(process: int) -> None:
-    """Limit the files that a process writes to RESULT_LIMIT: `has_ended` looks only now and then.
-
+    """Limit the size of files that a process writes: `has_ended` checks it only now and then.
     `process` is its number.
     """
     try:

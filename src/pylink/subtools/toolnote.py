@@ -58,8 +58,7 @@ def _rewrite_note(cubin: bytearray, source: bytes, result: bytes) -> bytes:
 
 
 def _close_gap(cubin: bytearray, sections: list[Section], note: Section, end: int) -> None:
-    """Move the sections that adjoin the note to its new `end`.
-
+    """Move the sections that directly follow the note to `end`, the offset at which it now ends.
     If one of them is part of a segment, none moves.
     """
     old_end, moved = note.offset + note.size, []
@@ -90,8 +89,7 @@ def _rewrite_header(cubin: bytearray, section: Section, offset: int, size: int) 
 
 
 def _rewrite_record(record: bytes, source: bytes, result: bytes) -> bytes:
-    """Return the contents of a tool note without file names; unchanged if the output is another.
-
+    """Return the contents of a tool note without file names; unchanged if another output is named.
     The first string of a note is the name of the output, the last one has the options.
     """
     version, *starts = TOOL_NOTE.unpack_from(record)

@@ -23,7 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Exit statuses. Python itself exits with 1 after an unexpected exception.
+# Exit statuses if a library is missing, and if the compiler fails. Python itself exits with 1 after
+# an unexpected exception.
 MISSING = 3
 FAILED = 4
 
@@ -31,7 +32,8 @@ FAILED = 4
 RELEASE_PREFIX = "nvJitLink"
 TIME_PREFIX = "compiled for"
 
-# The architecture of the module of `keep`: the lowest, which fits all LTO-IR, since it has no code.
+# The architecture of the module that only names functions to keep: the lowest, which fits all
+# LTO-IR, since the module has no code.
 KEEP_ARCH = "compute_75"
 
 

@@ -144,7 +144,7 @@ def encode_texts(texts: Sequence[str]) -> tuple[bytes, bytes, bytes]:
     """
     numbers: dict[str, int] = {}
     codes = array("i", [numbers.setdefault(text, len(numbers)) for text in texts])
-    # Names of inputs that are not UTF-8 contain lone surrogates.
+    # Names of inputs that are not UTF-8 contain lone surrogates, which become question marks.
     pieces = [text.encode("utf-8", "replace") for text in numbers]
     offsets = array("i", [0])
     for piece in pieces:

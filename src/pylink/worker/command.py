@@ -113,7 +113,7 @@ def serve(
         while (request := protocol.read(source)) is not None:
             linkers.submit(request)
     except ProtocolError as error:
-        # sys.stderr collects the output of links now.
+        # Links print to `sys.stderr` now, so the message goes to the original standard error.
         write(errors, f"{PROGRAM}: {printable(str(error))}\n")
         return ERROR
     finally:

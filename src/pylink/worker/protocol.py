@@ -214,7 +214,7 @@ def message_classes() -> dict[str, Any]:
 
 
 def encode_size(size: int) -> bytes:
-    """Return a size as a varint: 7 bits a byte, lowest first; the last byte has no top bit."""
+    """Return a size as a varint: 7 bits a byte, lowest first; bit 7 is set in all but the last."""
     encoded = bytearray()
     while size > 127:
         encoded.append(size & 127 | 128)

@@ -19,7 +19,7 @@ from pylink.report.model.message import Message
 
 @dataclass(slots=True, eq=False, repr=False)
 class RuleMessage(Message):
-    """One message; `type` is a value of `MessageType`, `id` counts from 1 within a rule."""
+    """One message of a rule; `type` is a value of `MessageType`, `id` counts from 1 in the rule."""
 
     message: str = ""
     type: int = MessageType.NONE
@@ -40,7 +40,7 @@ class FocusMetric(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Proposal(Message):
-    """A proposal to apply another rule."""
+    """A proposal to apply another rule, the one whose identifier is `identifier`."""
 
     identifier: str = ""
 

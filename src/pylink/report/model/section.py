@@ -24,7 +24,7 @@ from pylink.report.model.message import Message
 
 @dataclass(slots=True, eq=False, repr=False)
 class SectionSet(Message):
-    """A named set of sections to which a section belongs, such as `full`."""
+    """A named set of a report's sections to which a section belongs, such as `full`."""
 
     identifier: str = ""
 
@@ -39,7 +39,10 @@ class Header(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Metrics(Message):
-    """Metrics that are collected and not shown, or shown as columns of the source page."""
+    """Metrics that are collected and not shown, or shown as columns of the source page.
+
+    The columns of several sections are sorted by `order`.
+    """
 
     metrics: list[SectionMetric] = field(default_factory=list)
     order: int | None = None
@@ -132,7 +135,7 @@ class HorizontalContainer(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Body(Message):
-    """Items below the header, under a name of their own."""
+    """Tables, charts and widgets below the header of a section, under a name of their own."""
 
     items: list[BodyItem] = field(default_factory=list)
     display_name: str | None = None
@@ -140,7 +143,10 @@ class Body(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Section(Message):
-    """A section; `identifier` is unique. Sections are shown by `order`, those without it last."""
+    """A titled part of a report, with metrics; those with the lowest `order` are shown first.
+
+    `identifier` is unique. Sections without `order` are shown last.
+    """
 
     identifier: str = ""
     display_name: str = ""

@@ -10,7 +10,7 @@ from pylink.report.model.metric import Scalar, ValueKind, kind_of
 
 @dataclass(slots=True, eq=False, repr=False)
 class Process(Message):
-    """The process that an action ran in."""
+    """The process that an action, such as a kernel launch or a link, ran in."""
 
     process_id: int = 0
     hostname: str | None = None
@@ -40,7 +40,7 @@ class SystemInfo(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class VersionInfo(Message):
-    """The version of one component."""
+    """The version of one program that took part, such as pylink or Python, named `provider`."""
 
     provider: str = ""
     version: str = ""

@@ -23,7 +23,7 @@ _DESCRIPTORS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Return the class of a message; enumerations are inside one, such as `SortKeyType.Value`."""
+    """Return the protobuf class of a message; an enumeration is inside one: `SortKeyType.Value`."""
     if name not in _DESCRIPTORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     message_class = globals()[name] = message_factory.GetMessageClass(_DESCRIPTORS[name])

@@ -88,8 +88,8 @@ class IFrontend:
     def message(self, *arguments: int | str, name: str = "") -> int:
         """Add a message and return its number, from 1: `message([type,] text [, name])`.
 
-        TypeError for other arguments. OPTIMIZATION is stored as WARNING unless `newer` was set:
-        release 2022.3 cannot open a report with messages of this type.
+        `name` is its title. TypeError for other arguments. OPTIMIZATION is stored as WARNING unless
+        `newer` was set: release 2022.3 cannot open a report with messages of this type.
         """
         texts = list(arguments)
         kind = texts.pop(0) if texts and isinstance(texts[0], int) else MessageType.NONE
@@ -111,7 +111,10 @@ class IFrontend:
         severity: int = Severity.DEFAULT,
         info: str = "",
     ) -> bool:
-        """Add a metric that a message is about; False for an unknown message number."""
+        """Add a metric that a message is about; False for an unknown message number.
+
+        `info` is a text that is shown in brackets after the value.
+        """
         item = self._item(message_id)
         if item is None:
             return False

@@ -57,7 +57,7 @@ class IEvaluator(IBaseContext):
 
 @dataclass(frozen=True)
 class RuleHandle:
-    """The argument of `evaluate` and `apply`."""
+    """The argument of a rule's functions `evaluate` and `apply`."""
 
     context: IContext
     evaluator: IEvaluator

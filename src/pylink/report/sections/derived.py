@@ -28,7 +28,7 @@ Warn = Callable[[str], None]
 
 
 class DerivedError(ValueError):
-    """An invalid expression."""
+    """An invalid expression of a derived metric."""
 
 
 def parse(expression: str) -> tuple[str, str, str]:
@@ -126,7 +126,10 @@ def combine(name: str, left: Metric, sign: str, right: Metric, warn: Warn) -> Me
 def _join_by_id(
     left: Metric, right: Metric, apply: Callable[[Scalar, Scalar, ValueKind], Scalar]
 ) -> list[Instance]:
-    """Return the instances for case 3 of `combine`, with the ids of the left operand first."""
+    """Return an instance for each id of either side, ids of the left first; both must have ids.
+
+    `apply` combines the values of an id that both have; other values are unchanged.
+    """
     right_values = right.by_id()
     joined = []
     for instance in left.instances:
@@ -174,7 +177,8 @@ def _apply(left: Scalar, sign: str, right: Scalar, kind: ValueKind, warn: Warn) 
     """Compute `left sign right` as a value of `kind`, the kind of the left.
 
     A division by an integer 0 returns the left value, also if the divisor, such as 0.5, is 0 only
-    after its conversion to `kind`. Unsigned results are limited to the range of their kind.
+    after its conversion to `kind`. Unsigned results are limited to the range of their kind, and
+    `warn` is called with a text on that.
     """
     if isinstance(left, str):
         return left

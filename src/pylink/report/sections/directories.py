@@ -16,8 +16,8 @@ from pylink.report.errors import ReportError
 # Stock files of the package.
 STOCK_DIRECTORY = Path(__file__).parents[1] / "stock"
 
-# Environment variables: the first names the user's directory; with the second set, stock files are
-# not copied.
+# Environment variables: the first names the user's directory of sections and rules; if the second
+# is set, stock files are not copied into that directory.
 DIRECTORY_VARIABLE = "PYLINK_SECTIONS"
 NO_DEPLOYMENT = "PYLINK_DISABLE_SECTION_DEPLOYMENT"
 

@@ -57,9 +57,9 @@ def apply_sections(
     """Add to every action the sections for its target, and derived metrics; return the gaps.
 
     An action gets a section only if it has a metric of it, or if no action has a metric that the
-    section requires. A metric that only some actions lack is not a gap, since phases have different
-    metrics. In a section whose identifier is in `requested`, each metric that no action has is a
-    gap, even if no action gets the section.
+    section requires. A metric that only some actions lack is not a gap, since actions (phases of a
+    link) have different metrics. In a section whose identifier is in `requested`, each metric that
+    no action has is a gap, even if no action gets the section.
     """
     ordered = list(sections)
     # The actions of a link only have two targets: one architecture with both scopes.

@@ -9,23 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-# Prefixes of patterns: for an expression that names match, for a group of metrics in the section,
-# and for the parts of a metric, which only the profiler knows.
+# Prefixes of patterns, which stand for several metrics: those whose names match an expression, a
+# group in the section, and the parts of a metric, which only the profiler knows.
 REGEX, GROUP, BREAKDOWN = "regex:", "group:", "breakdown:"
 PATTERNS = (REGEX, GROUP, BREAKDOWN)
 
-# Seconds that one expression may take for all names of an action.
+# Seconds that one expression may take to be matched with the names of all metrics of an action.
 TIME_LIMIT = 5.0
 TOO_SLOW = f"it takes longer than {TIME_LIMIT:g} s to match"
 # Expressions that took longer: they are not tried again for other sections and actions.
 _slow_expressions: set[str] = set()
 # An expression with at most _MAX_REPETITIONS, none of a group, takes quadratic time: about a
-# million steps for a name of _MAX_NAME_LENGTH.
+# million steps for a name of _MAX_NAME_LENGTH. It is matched here, without a limit of time.
 _MAX_REPETITIONS = 2
 _MAX_NAME_LENGTH = 1000
 _REPETITIONS = re.compile(r"[*+?{]")
-# Repeated groups, groups with a question mark such as lookarounds, and references, which are not
-# obviously fast.
+# Repeated groups, groups with a question mark such as lookarounds, and references, which may make
+# an expression slow.
 _NOT_PLAIN = re.compile(r"\)[*+?{]|\(\?|\\[0-9]")
 
 # The program of the process that matches other expressions; its arguments are `INPUT -o OUTPUT`.
@@ -71,7 +71,7 @@ def _is_fast(text: str, names: Collection[str]) -> bool:
 
 
 def _match_in_process(text: str, names: Collection[str]) -> list[str]:
-    """Match names in another process, with a time limit."""
+    """Return the names that an expression matches, by another process; re.error if it is slow."""
     import json
 
     from pylink.subtools.programs import find_python

@@ -28,7 +28,7 @@ class LoadedSection:
 
 @dataclass(slots=True)
 class LoadedSections(Findings):
-    """The sections of a search path, in their order."""
+    """The sections from the files of a search path, sorted by `order`, then by display name."""
 
     sections: list[LoadedSection] = field(default_factory=list)
 
@@ -84,10 +84,10 @@ class LoadedSections(Findings):
 
 
 def load(path: Iterable[Path]) -> LoadedSections:
-    """Load the sections in the directories of `path`, in order; a later file replaces an earlier.
+    """Load the sections in the directories of `path`; a later file replaces an earlier one.
 
     Files replace each other if their sections have the same identifier. A file that fails to load
-    is in `errors` of the result.
+    is in `errors` of the result. Sections are sorted by `order`, then by display name.
     """
     loaded = LoadedSections()
     by_identifier: dict[str, LoadedSection] = {}

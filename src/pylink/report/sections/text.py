@@ -126,7 +126,7 @@ def _parse(data: bytes, message: ProtobufMessage, file: str) -> None:
     try:
         text_format.Parse(data.decode(), message)
     except text_format.ParseError as error:
-        # The parser counts columns from 1.
+        # The parser counts columns from 1, SectionError from 0.
         line, column = error.GetLine() or 0, max((error.GetColumn() or 0) - 1, 0)
         raise SectionError(file, line, column, _word_like_ncu(str(error))) from error
     except UnicodeDecodeError as error:

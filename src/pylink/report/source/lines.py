@@ -30,11 +30,11 @@ MAX_SOURCE_LENGTH = 1 << 24
 
 
 class SourceMap:
-    """Looks up addresses in one `Source`; with damaged tables, no address is found."""
+    """Finds line, PTX and instruction at an address of one `Source`; none in damaged tables."""
 
     def __init__(self, source: Source | None) -> None:
         self._source = source
-        # {start of a section of code: {address: instruction}}
+        # Disassembled code: {start address of a section: {address: instruction}}
         self._sass: dict[int, dict[int, str]] = {}
         self._texts: dict[str, list[str]] = {}  # lines of source files, by path
 
@@ -89,7 +89,7 @@ class SourceMap:
         return self._ptx[line - 1].strip()
 
     def sass(self, address: int) -> str:
-        """Return the instruction at an address; "" without a disassembler."""
+        """Return the instruction at an address; "" outside of code, or without a disassembler."""
         code_section, image = self._find_section(address), self._image
         if code_section is None or image is None:
             return ""
@@ -119,8 +119,8 @@ class SourceMap:
     def _query(self, address: int, look_up: Callable[[LineMap, int], T]) -> T | None:
         """Return the result of `look_up` for the line tables and the section with an address.
 
-        None if no section contains it, or if the tables are missing or damaged. In a loaded cubin,
-        symbols have addresses, so the tables accept an address as an offset.
+        None if no code section contains it, or if the tables are missing or damaged. `look_up` uses
+        the address as an offset: offsets in the tables are addresses, like the symbols' values.
         """
         code_section, lines = self._find_section(address), self._lines
         if code_section is None or lines is None:

@@ -2,7 +2,8 @@
 
 from link_rules import number, rule
 
-# Percent of the hits of the prefilter above which false hits are reported.
+# Percent of the prefilter's hits (equal digests) above which false hits (different sections) are
+# reported.
 FALSE_PERCENT = 10.0
 
 

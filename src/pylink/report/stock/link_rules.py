@@ -14,8 +14,8 @@ def rule(identifier, name, description, section=None):
     """Make the file of the decorated function `apply(phase, report)` a rule file.
 
     The other functions of a rule file are created from the arguments. `phase` is the action that
-    the rule examines. Rules do not run for the whole link and for single comparisons, since phases
-    have the same numbers. `report` adds a message, see `_report`.
+    the rule examines. Rules run neither for the whole link (`range`) nor for comparisons of inputs
+    (`dedup`), since phases have the same numbers. `report` adds a message, see `_report`.
     """
 
     def define(examine):

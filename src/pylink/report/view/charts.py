@@ -20,7 +20,7 @@ from pylink.report.view.blocks import Bars, Block, Plot, Row, largest
 from pylink.report.view.numbers import format_value, scale_value
 from pylink.terminal.numbers import share_text
 
-# Default numbers of bins of a histogram and of lines of source.
+# Default numbers of bins of a histogram, and of instructions for each metric of a source table.
 BINS, LINES = 10, 5
 
 # A roof, the limit of work for each intensity (work divided by traffic), bends at its ridge. It is
@@ -241,7 +241,7 @@ def _evaluate(
 def _metric_number(
     metric: SectionMetric, section: Section, action: Action, target: Target
 ) -> float | None:
-    """Return the value of a metric as a number; None if the action does not have it."""
+    """Return the value of the metric that is shown on the target; None if the action lacks it."""
     chosen = choose_metric(metric, section, target)
     number = None if chosen is None else action.number(chosen.name)
     return None if number is None else float(number)

@@ -38,7 +38,7 @@ class Column:
 
 
 def show_source(output: Console, report: Report, *, instances: bool = False) -> None:
-    """Print the instructions of each action, those with the highest first counter first.
+    """Print the instructions of each action, the highest values of its first counter first.
 
     Without `instances`, print at most `MAX_INSTRUCTIONS` of an action.
     """
@@ -163,9 +163,10 @@ def _labels(sections: list[Section]) -> dict[str, str]:
 
 
 def _is_counter(metric: Metric, code: SourceMap, *, has_label: bool) -> bool:
-    """Return whether a metric is a counter, as `_columns` says.
+    """Return whether a metric is a counter, whose ids are addresses of instructions.
 
-    `has_label` is whether a section names the metric as a counter.
+    Without code in the report, ids that are numbers suffice if `has_label`: if a section names the
+    metric as a counter.
     """
     if not metric.has_ids:
         return False

@@ -229,7 +229,7 @@ def _show_terminal(options: argparse.Namespace, files: Files) -> None:
         name, report = files.reports[-1]
         terminal.show_session(output, report, name)
         if options.page == "details":
-            # If options name sections or rules, everything is shown, so that these are, too.
+            # Everything is shown if options name sections or rules, so that these are, too.
             has_named_sections = (
                 options.section or options.set or options.rule or options.section_folder
             )

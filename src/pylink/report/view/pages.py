@@ -27,7 +27,7 @@ MARKS: dict[int, str] = {
 # The label of SPEEDUP_METRIC, which is shown beside a message with an estimate.
 ESTIMATE = "Estimated speedup"
 
-# Nanoseconds that an action took.
+# The metric with the nanoseconds that an action took.
 DURATION = "link__time_duration.sum"
 
 
