@@ -25,6 +25,7 @@ OTHERS = {
 # the parts of a library that a link needs, which the native reader then checks.
 HOST_READERS = {
     "pylink/audit/linkedfile.py",
+    "pylink/fleet/contents.py",
     "pylink/inputs/libraryfile.py",
     "pylink/prune/hostelf.py",
     "pylink/inspect/embedded.py",

@@ -140,7 +140,7 @@ cdef struct Rank:
     uint64_t flags
     int64_t rank                # negative: the entry cannot be used
 
-# What one link takes (its picks), and which rows of its scan (`find_entries`) are next.
+# The picks of one link, i.e. what it takes, and which rows of its scan (`find_entries`) are next.
 ctypedef struct Picking:
     Vec picks                   # PickRow
     uint64_t bytes_left         # decompressed bytes that all further payloads may have together

@@ -1,8 +1,8 @@
 /* PYLINK_SERVER=auto: the first link starts a server, and links by itself meanwhile; later links
- * use the server. Each user and installation has a socket of its own, in a directory of that user
- * with mode 0700. A process that locks the lock file beside the socket starts the server, which
- * keeps the lock as long as it lives. A server ends after some minutes without links.
- * src/pylink/serve/command.py is the code of the server.
+   use the server. Each user and installation has a socket of its own, in a directory of that user
+   with mode 0700. A process that locks the lock file beside the socket starts the server, which
+   keeps the lock as long as it lives. A server ends after some minutes without links.
+   src/pylink/serve/command.py is the code of the server.
  */
 #include <sys/file.h>
 #include <sys/wait.h>

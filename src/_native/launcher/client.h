@@ -1,7 +1,7 @@
 /* A link by the server at the socket that PYLINK_SERVER names (`pylink serve`): this process sends
- * its arguments, environment, working directory and streams to it, and exits with the link's
- * status. src/pylink/serve/request.py reads what is sent. If anything fails, this process links by
- * itself.
+   its arguments, environment, working directory and streams to it, and exits with the link's
+   status. src/pylink/serve/request.py reads what is sent. If anything fails, this process links by
+   itself.
  */
 #include <poll.h>
 #include <stdint.h>
@@ -78,8 +78,8 @@ static int connect_to_server(const char* path) {
 }
 
 /* Return a request, to be freed, and set its size in bytes; NULL if it is too large or memory is
- * exhausted. It consists of the size of what follows (uint32_t), then strings that end in zeros:
- * script, umask (octal), number of arguments, arguments, environment. */
+   exhausted. It consists of the size of what follows (uint32_t), then strings that end in zeros:
+   script, umask (octal), number of arguments, arguments, environment. */
 static char* make_request(const char* script, int argc, char** argv, size_t* size) {
     char mask_text[16], count[16], *request, *end;
     const char* head[3];
@@ -112,8 +112,8 @@ static char* make_request(const char* script, int argc, char** argv, size_t* siz
 }
 
 /* Let a server link. Returns the exit status of the link, or -1 if the server did not link. Closes
- * `server`, a connected socket. The server answers 'y' when it begins, and later a byte with the
- * exit status. */
+   `server`, a connected socket. The server answers 'y' when it begins, and later a byte with the
+   exit status. */
 static int link_through(int server, const char* script, int argc, char** argv) {
     int descriptors[4] = {0, 1, 2, -1}, status = -1; /* streams, and the working directory */
     unsigned char answer[2];

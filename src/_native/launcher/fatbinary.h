@@ -1,8 +1,8 @@
 /* The program `fatbinary` of an overlay (a toolkit that links with pylink). It translates arguments
- * of builds of device code with clang, and starts the toolkit's fatbinary.
- *
- * CMake names each cubin of a clang build as -im=profile=sm_N,file=F. fatbinary of CUDA 13 does not
- * know that; it wants --image3=kind=elf,sm=N,file=F.
+   of builds of device code with clang, and starts the toolkit's fatbinary.
+   
+   CMake names each cubin of a clang build as -im=profile=sm_N,file=F. fatbinary of CUDA 13 does not
+   know that; it wants --image3=kind=elf,sm=N,file=F.
  */
 #define FATBINARY         "fatbinary"
 #define TOOLKIT_FATBINARY "toolkit-fatbinary"

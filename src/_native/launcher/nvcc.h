@@ -1,11 +1,11 @@
 /* nvcc of an overlay: which command lines are device-link steps, and which program does them.
- *
- * An overlay (src/pylink/command/overlay.py) has a copy of this program as bin/nvcc, beside it the
- * toolkit's nvcc as bin/toolkit-nvcc, and the program itself as bin/pylink. Device-link steps, and
- * links of programs that need one, are done by `pylink dlink --as-nvcc`; for all others the
- * toolkit's nvcc is started with the same arguments. A wrong guess here only costs time: the
- * toolkit's nvcc can do any of it, and `pylink dlink` starts it for what it does not support. The
- * options are a table in src/pylink/devicelink/nvccoptions.py.
+   
+   An overlay (src/pylink/command/overlay.py) has a copy of this program as bin/nvcc, beside it the
+   toolkit's nvcc as bin/toolkit-nvcc, and the program itself as bin/pylink. Device-link steps, and
+   links of programs that need one, are done by `pylink dlink --as-nvcc`; for all others the
+   toolkit's nvcc is started with the same arguments. A wrong guess here only costs time: the
+   toolkit's nvcc can do any of it, and `pylink dlink` starts it for what it does not support. The
+   options are a table in src/pylink/devicelink/nvccoptions.py.
  */
 #include "nvcctable.h"
 
@@ -76,7 +76,7 @@ static void take_host_arguments(struct command_line* line, const char* text) {
 }
 
 /* Take the arguments in a text, split like by `split_arguments` of src/pylink/options/file.py. The
- * text is overwritten. */
+   text is overwritten. */
 static void take_arguments(struct command_line* line, char* text) {
     while (!line->is_for_nvcc && *(text += strspn(text, BLANKS))) {
         char *argument = text, *end = text;

@@ -1,14 +1,14 @@
 /* The program `pylink`: starts the interpreter with no more than a link needs.
- *
- * Beside this program lies `pylink-python`, the same command line as a Python script. Its first
- * line, which installers write, names the interpreter. Its second line, of an editable install,
- * names the directory of the package. The interpreter runs the package's bundle, one .pyc file with
- * many of its modules, as its main program (src/pylink/startup/bundle.py says where that lies). It
- * does so without `site` and without variables of the environment for Python (-I -S). Without a
- * bundle it runs the script.
- *
- * Until pylink has set a handler, the interpreter would print a traceback for an interrupt. So
- * SIGINT is blocked until then (src/pylink/startup/program.py).
+   
+   Beside this program lies `pylink-python`, the same command line as a Python script. Its first
+   line, which installers write, names the interpreter. Its second line, of an editable install,
+   names the directory of the package. The interpreter runs the package's bundle, one .pyc file with
+   many of its modules, as its main program (src/pylink/startup/bundle.py says where that lies). It
+   does so without `site` and without variables of the environment for Python (-I -S). Without a
+   bundle it runs the script.
+   
+   Until pylink has set a handler, the interpreter would print a traceback for an interrupt. So
+   SIGINT is blocked until then (src/pylink/startup/program.py).
  */
 #define _GNU_SOURCE /* struct ucred, stpcpy */
 #include <errno.h>
@@ -123,7 +123,7 @@ static int hold_interrupts(void) {
 }
 
 /* Return whether a first line without `#!` is the path of a Python interpreter alone, which can get
- * other arguments. The line may also name a shell that starts one, or have arguments. */
+   other arguments. The line may also name a shell that starts one, or have arguments. */
 static int is_python(const char* line) {
     const char* name = strrchr(line, '/');
     return name && strncmp(name + 1, "python", 6) == 0 && strchr(name, ' ') == NULL;
@@ -136,8 +136,8 @@ static int fail(const char* action, const char* path) {
 }
 
 /* Set `path`, of PATH_MAX bytes, to this program's path without symbolic links. Returns 0, or -1 if
- * it cannot be found. /proc may be missing, as in a small chroot; the kernel also passes the path
- * that was started (AT_EXECFN). */
+   it cannot be found. /proc may be missing, as in a small chroot; the kernel also passes the path
+   that was started (AT_EXECFN). */
 static int find_program(char* path, size_t room) {
     ssize_t size = readlink(SELF, path, room - 1);
     const char* started;

@@ -1,8 +1,8 @@
 /* Bundles in the user's cache, for installations that this user may not write to:
- * src/pylink/startup/usercache.py writes them. A bundle is a program, so one that another user
- * could have written is not used. Owner and mode of the directory and the file are checked on open
- * descriptors, the bytes are verified, and the interpreter opens the file by its descriptor, so
- * that it cannot be exchanged in between.
+   src/pylink/startup/usercache.py writes them. A bundle is a program, so one that another user
+   could have written is not used. Owner and mode of the directory and the file are checked on open
+   descriptors, the bytes are verified, and the interpreter opens the file by its descriptor, so
+   that it cannot be exchanged in between.
  */
 #include <stdint.h>
 #include <sys/auxv.h>

@@ -1,8 +1,8 @@
 /* Structures of the Arrow C data and stream interfaces, and the export of columns through them.
- *
- * Source: "The Arrow C data interface" and "The Arrow C stream interface" of the Arrow
- * specification. A consumer may move any structure and release it later, on any thread. So each one
- * owns copies of names, and a reference to the Python object that holds the buffers.
+   
+   Source: "The Arrow C data interface" and "The Arrow C stream interface" of the Arrow
+   specification. A consumer may move any structure and release it later, on any thread. So each one
+   owns copies of names, and a reference to the Python object that holds the buffers.
  */
 
 #ifndef PYLINK_ARROW_H

@@ -108,7 +108,7 @@ ctypedef struct Counts:
 
 
 cdef inline KindCount* kind_counter(const Counts* counts, uint32_t kind) noexcept nogil:
-    """Return the counts of sections of a kind; unknown kinds count as K_OTHER."""
+    """Return the counts of sections of a kind; an unknown kind counts as "other"."""
     return &counts.kinds[kind if kind < KIND_COUNT else K_OTHER]
 
 
