@@ -38,6 +38,8 @@ def test_names_that_no_file_defines(seed: int) -> None:
         needed |= outside
     found = selection.find_missing(arena, extents)
     assert found == sorted(name.encode() for name in needed - defined)
+    driver = [SUPPLIED.encode()] * bool(extents)
+    assert selection.find_missing(arena, extents, with_driver=True) == sorted(found + driver)
 
 
 def test_damaged_files_lack_nothing() -> None:

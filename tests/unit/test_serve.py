@@ -10,12 +10,14 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import tempfile
 import termios
 import time
 from pathlib import Path
 
 import pytest
+from helpers.archive_builder import gnu
 from helpers.cubin_builder import one_kernel
 from helpers.fatbin_builder import container, entry, host_object
 from helpers.installed import Installed, build_scripts
@@ -313,6 +315,39 @@ def test_device_link_steps_are_served(server: Server) -> None:
         (folder / "made.o").unlink()
     assert images[:3] == images[3:]
     assert [status for status, *_ in images[:3]] == [0, 1, 1]
+
+
+USUAL_LINKS = """
+import os, sys
+from pylink.serve import server
+
+for name in server.PRELOADED_MODULES:
+    __import__(name)
+from pylink.command.cli import main
+
+before = set(sys.modules)
+for words in (
+    ["-arch=sm_80", "a.o", "-L.", "-lx", "-o", "linked.cubin"],
+    ["dlink", "--cuda", "absent", "-arch=sm_80", "a.o", "-L.", "-lx", "-o", "linked.o"],
+):
+    assert main(words) == 0
+print(sorted(set(sys.modules) - before))
+"""
+
+
+def test_usual_links_load_no_module(tmp_path: Path) -> None:
+    """So a child of the server links again: it exits after a link that loaded one."""
+    objects = [
+        host_object([("__nv_relfatbin", container(entry(one_kernel(name).build(), 80)))])
+        for name in ("a", "x")
+    ]
+    (tmp_path / "a.o").write_bytes(objects[0])
+    (tmp_path / "libx.a").write_bytes(gnu([("x.o", objects[1])]))
+    done = subprocess.run(
+        [sys.executable, "-c", USUAL_LINKS],
+        check=False, cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
 def test_files_of_the_clients_process_are_opened_by_it(server: Server) -> None:

@@ -120,7 +120,7 @@ cdef void begin_names(Selector* selector, Scratch* scratch) noexcept:
     selector.first = <FileRows*>scratch_zeros(scratch, selector.file_count + 1, sizeof(FileRows))
 
 
-def find_missing(bytes arena, bytes extents):
+def find_missing(bytes arena, bytes extents, *, bint with_driver=False):
     """Return the names that these files use and do not define, sorted."""
     cdef Selector selector
     cdef size_t file_count = count_files(arena, extents), i
@@ -148,7 +148,8 @@ def find_missing(bytes arena, bytes extents):
             if slot.value < 0:
                 continue
             name = <const Name*>selector.names.data + slot.value
-            if name.claims & DEFINES == 0 and not is_runtime_function(slot.text, slot.size):
+            if name.claims & DEFINES == 0 and (
+                    with_driver or not is_runtime_function(slot.text, slot.size)):
                 missing.append(PyBytes_FromStringAndSize(<const char*>slot.text, slot.size))
         return sorted(missing)
     finally:

@@ -13,9 +13,10 @@ def select(
     outside the arena.
     """
 
-def find_missing(arena: bytes, extents: bytes) -> list[bytes]:
+def find_missing(arena: bytes, extents: bytes, *, with_driver: bool = False) -> list[bytes]:
     """Return the names that these files use and do not define, sorted.
 
-    `extents` are like those of `select`. Functions of the driver are omitted. Dead code counts, so
-    an executable may lack fewer names. `IndexError` for an extent outside the arena.
+    `extents` are like those of `select`. Functions of the driver are omitted, except `with_driver`.
+    Dead code counts, so an executable may lack fewer names. `IndexError` for an extent outside the
+    arena.
     """

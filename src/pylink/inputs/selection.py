@@ -27,6 +27,19 @@ def find_system(job: Job, names: list[str]) -> set[int]:
     return {number for number, name in enumerate(names) if SYSTEM_LIBRARY in name}
 
 
+def count_before_runtime(job: Job, names: list[str], demands: bytes) -> int:
+    """Return how many of these files come before those of the device runtime library.
+
+    0 if the link may take a file of the library, or of an archive, for another reason than that a
+    name is undefined at the end: some such file is not last, or the library is an input like any
+    other. `demands` has a Demand for each file.
+    """
+    system = find_system(job, names)
+    count = len(names) - len(system)
+    is_last = bool(system) and min(system) == count and not any(demands[:count])
+    return count if is_last else 0
+
+
 def select(loaded: Loaded, sources: Sources | None = None, lent: bytes = b"") -> Loaded:
     """Return the link with only the cubins that it takes; `sources` is None for plain cubins.
 

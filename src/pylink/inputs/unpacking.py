@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from pylink._native import payloads
+from pylink._native.selection import find_missing
 from pylink.facts import inputkinds
 from pylink.facts.picknumbers import Demand, PickOrigin
 from pylink.facts.target import FAMILY_A
@@ -22,7 +23,14 @@ from pylink.inputs.loaded import Candidates, Loaded, OpenedInputs, ScannedInputs
 from pylink.inputs.payload import open_libraries
 from pylink.inputs.picks import Pick, pack_cubin_row
 from pylink.inputs.references import host_references, list_registered_names
-from pylink.inputs.selection import find_system, is_system, select, warn_of_skipped
+from pylink.inputs.selection import (
+    count_before_runtime,
+    find_system,
+    is_system,
+    select,
+    warn_of_skipped,
+)
+from pylink.rowformats import PICK
 from pylink.tables import extent_at
 
 TYPE_CHECKING = False
@@ -70,6 +78,11 @@ LTO_CUBIN = "lto.cubin"
 # nvlink reports that a file with fewer bytes cannot be opened, and ignores other unknown files.
 LEAST_FILE_SIZE = 56
 
+# Most cubins, and most bytes of them, in a link that is tried without the device runtime library.
+# If the link needs the library, they are unpacked again, which is a small part of such a link.
+MOST_SMALL = 64
+SMALL_SIZE = 4 << 20
+
 
 def unpack(
     job: Job,
@@ -104,10 +117,65 @@ def unpack(
         shared.keep_copies()
     compile_ptx(job, picked, timing, sink)
     rows, numbers = picked.cubins()
-    open_libraries(picked.codecs)
+    loaded = None
+    if not compile_inputs and libraries is None:
+        loaded = load_without_runtime(job, picked, rows, numbers, shared, sink)
+    if loaded is None:
+        loaded = load_cubins(job, picked, rows, numbers, shared, sink)
+    loaded.modules = modules
+    opened = OpenedInputs(sources, hosts, libraries, set(numbers_taken))
+    if modules:  # their references are known only after they are compiled
+        loaded.opened = opened
+        return loaded
+    return finish_load(loaded, opened, sink)
+
+
+def load_without_runtime(
+    job: Job,
+    picked: Picks,
+    rows: bytes,
+    numbers: Sequence[int],
+    shared: Shared | None,
+    sink: Sink,
+) -> Loaded | None:
+    """Return the cubins of a small link that does not need the device runtime library.
+
+    None for other links. To open a codec and to decompress the library can take as long as the
+    rest of such a link.
+    """
+    names = [picked.sources.names[picked.source_numbers[number]] for number in numbers]
+    if len(names) > MOST_SMALL:
+        return None
+    demands = bytes(picked.sources.demands[picked.source_numbers[number]] for number in numbers)
+    count = count_before_runtime(job, names, demands)
+    rows = rows[: PICK.size * count]
+    if not count or sum(Pick(rows, number).full_size for number in range(count)) > SMALL_SIZE:
+        return None
+    loaded = load_cubins(job, picked, rows, numbers[:count], shared, sink)
+    is_needed = find_missing(loaded.arena, loaded.extents, with_driver=True)
+    return None if is_needed else loaded
+
+
+def load_cubins(
+    job: Job,
+    picked: Picks,
+    rows: bytes,
+    numbers: Sequence[int],
+    shared: Shared | None,
+    sink: Sink,
+) -> Loaded:
+    """Return the cubins of PickRows; `numbers` are their numbers among all that are picked.
+
+    Damaged payloads are reported, and end the link.
+    """
+    sources = picked.sources
+    codecs = picked.codecs
+    if len(numbers) <= MOST_SMALL:
+        codecs = sum({1 << Pick(rows, number).codec for number in range(len(numbers))})
+    open_libraries(codecs)
     source_numbers = list(map(picked.source_numbers.__getitem__, numbers))
     arenas = sources.arenas
-    if shared is not None and picked.codecs:
+    if shared is not None and codecs & ~1:
         rows, arenas = shared.decompress(rows, arenas)
     names = list(map(sources.names.__getitem__, source_numbers))
     in_place = None if shared is None else shared.gather(rows, arenas)
@@ -117,14 +185,10 @@ def unpack(
         loaded = gather_cubins(
             job, names, rows, arenas, lambda number: picked.take_cubin(numbers[number], sink), sink
         )
-    loaded.source_numbers, loaded.modules = source_numbers, modules
+    loaded.source_numbers = source_numbers
     if sink.errors:  # a payload could not be decompressed
         sink.stop()
-    opened = OpenedInputs(sources, hosts, libraries, set(numbers_taken))
-    if modules:  # their references are known only after they are compiled
-        loaded.opened = opened
-        return loaded
-    return finish_load(loaded, opened, sink)
+    return loaded
 
 
 def scan_inputs(job: Job, batches: Sequence[SourceBatch], sink: Sink) -> ScannedInputs:

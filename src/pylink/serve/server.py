@@ -30,8 +30,9 @@ VARIABLE = "PYLINK_SERVER"
 # Modules that links of all kinds load, besides those that this module imports.
 PRELOADED_MODULES = (
     "pylink.command.cli", "pylink.linker", "pylink.options.model", "pylink.inputs.unpacking",
-    "pylink.inputs.archive", "pylink.diagnostics.kinds", "pylink.diagnostics.record",
-    "pylink.renderers.text", "pylink.devicelink.command", "pylink.devicelink.step",
+    "pylink.inputs.archive", "pylink.inputs.archivehost", "pylink.diagnostics.kinds",
+    "pylink.diagnostics.record", "pylink.renderers.text", "pylink.devicelink.command",
+    "pylink.devicelink.step",
 )  # fmt: skip
 
 # Seconds without a byte after which a request is given up; a client waits as long for an answer.
