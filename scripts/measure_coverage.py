@@ -165,7 +165,8 @@ def count_native() -> dict[str, Counts]:
 
 def count_python() -> dict[str, Any]:
     """Return what coverage.py says of each module, by its path."""
-    if any(PYTHON_COUNTS.glob("counts.*")):  # otherwise an earlier call has combined them
+    # An earlier call may have combined them. Counts of processes that were killed stay, unreadable.
+    if not (PYTHON_COUNTS / "counts").exists():
         run_coverage("combine", "--quiet", "--append", str(PYTHON_COUNTS))
     run_coverage("json", "--quiet", "-o", str(BUILD / "python.json"))
     files: dict[str, Any] = json.loads((BUILD / "python.json").read_bytes())["files"]
