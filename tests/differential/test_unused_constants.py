@@ -6,11 +6,13 @@ without their alignments (docs/nvlink-differences.md).
 
 from __future__ import annotations
 
+import random
 from itertools import pairwise
 from struct import unpack_from
 
 import pytest
 from helpers import oracle
+from helpers.compare import compare
 
 import pylink
 from pylink.inspect.image import Image
@@ -86,3 +88,33 @@ def test_what_stays_is_whole_and_aligned(arch: str, variables: list[str], kept: 
 def test_all_is_refused_where_what_is_used_has_no_room() -> None:
     with pytest.raises(pylink.LinkError, match="too much global constant data"):
         pylink.link(inputs("80"), arch="sm_80", kernels_used=["wanted"], variables_used=["other"])
+
+
+def draw(chance: random.Random, arch: str) -> list[bytes]:
+    """Cubins with constants that fill more than half of the bank, of which kernels read some."""
+    room, count = 0x10000 - 0x200, chance.randint(1, 4)
+    texts = [""] * count
+    for number in range(6):
+        align = chance.choice([4, 8, 64])
+        size = min(chance.choice([4, 64, 0x1000, 0x3000, 0x6000]), max(room // align, 1) * align)
+        room -= size
+        file = chance.randrange(count)
+        values = ", ".join(str(chance.randint(0, 2)) for _ in range(4))
+        name = f"c{number}"
+        texts[file] += f".visible .const .align {align} .b8 {name}[{size}] = {{{values}}};\n"
+        if chance.random() < 0.6:
+            texts[file] += KERNEL.format(name=f"k{number}", constant=name)
+    return [oracle.assemble(HEAD.format(arch=arch) + text, arch) for text in texts]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("arch", ["80", "100"])
+@oracle.needs_oracle
+def test_all_stays_where_the_bank_has_room(arch: str, seed: int) -> None:
+    """From sm_100 on, the sections of the final file repeat the bank, which counts once."""
+    cubins = draw(random.Random(seed), arch)
+    expected = oracle.link(cubins, arch, ["-kernels-used=k0"]).image
+    assert expected
+    inputs = [(f"m{number}.cubin", cubin) for number, cubin in enumerate(cubins)]
+    made = pylink.link(inputs, arch=f"sm_{arch}", kernels_used=["k0"]).image
+    assert compare(made, expected) == []

@@ -54,7 +54,8 @@ cdef inline bint is_function_bank(uint16_t kind) noexcept nogil:
 
 cdef inline bint is_user_bank(uint16_t kind, uint16_t bank) noexcept nogil:
     """Return whether sections have the constants of a file: `.nv.constant3`."""
-    return bank == USER_BANK and KIND[kind].first_bank == USER_BANK
+    return (bank == USER_BANK and KIND[kind].first_bank == USER_BANK
+            and not KIND[kind].mercury)
 
 
 cdef inline bint is_renamed(const OutRow* row) noexcept nogil:
