@@ -114,7 +114,7 @@ class Row:
 
 
 def is_slower(ratio: Estimate, limit: float) -> bool:
-    """Return whether the ratio is over the limit, and its whole interval over 1."""
+    """Return whether the ratio is over the limit, and its whole interval certain and over 1."""
     return ratio.certain and ratio.low > 1 and ratio.value > limit
 
 

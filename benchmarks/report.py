@@ -18,7 +18,7 @@ CONTENDERS = (COPY, API, CLI, NVLINK, NVJITLINK)
 def ratio(times: list[float], others: list[float]) -> float:
     """Return the median of times divided by others of the same round.
 
-    If a slow contender did not run in all rounds, the ratio of the medians.
+    If a slow contender did not run in all rounds, the ratio of the medians. NaN if one did not run.
     """
     if not times or not others:
         return math.nan

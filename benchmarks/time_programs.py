@@ -102,7 +102,10 @@ def prepare(
     *,
     library_paths: Sequence[str],
 ) -> tuple[Inputs | None, list[str]]:
-    """Compile a program; returns what to link, and a line for each source that fails."""
+    """Compile a program; return what to link, and a line for each source that fails.
+
+    There is nothing to link, None, if no source of an object could be compiled.
+    """
     chosen = FLAVORS[flavor]
     objects, failures = compile_all(replace(program, members=()), places, chosen, arch, cache)
     if not objects:
@@ -210,13 +213,13 @@ def measure_step(
 
 
 def ratio_text(estimate: Estimate) -> str:
-    """Return a ratio with its interval."""
+    """Return a ratio with its interval, and `*` if that is not certain."""
     mark = "" if estimate.certain else " *"
     return f"{estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f}){mark}"
 
 
 def milliseconds(seconds: float) -> str:
-    """Return a time in milliseconds, with three digits."""
+    """Return a time in milliseconds, with three digits, or all digits before the point."""
     value = seconds * 1e3
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 

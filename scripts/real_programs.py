@@ -43,8 +43,8 @@ from program_sources import (
 )
 
 LINK_LIMIT = 300  # seconds
-# Verdicts on a link. REFUSED: nvlink links it and pylink does not. MESSAGES: only messages or exit
-# statuses differ.
+# Verdicts on a link. REFUSED: nvlink links it and pylink does not, or one takes longer than
+# LINK_LIMIT. MESSAGES: only messages or exit statuses differ.
 EQUAL, DIFFERS, REFUSED, MESSAGES = "equal", "differs", "refused", "messages"
 
 

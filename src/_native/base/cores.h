@@ -71,8 +71,8 @@ static inline size_t pylink_read_quota(const char* groups, const char* root) {
 }
 
 /* Return the number of processors that the process may use, at least 1: PYLINK_THREADS, if that is
-   a number, otherwise what its affinity and the quota of its control group allow. The quota is read
-   once. */
+   a number above 0, otherwise what its affinity and the quota of its control group allow. The quota
+   is read once. */
 size_t pylink_core_count(void) __attribute__((visibility("hidden")));
 size_t pylink_core_count(void) {
     static size_t quota = (size_t)-1;

@@ -30,7 +30,7 @@ def take_threads(size_t most):
     """Reserve up to `most` of the threads that this process may use; return how many."""
     global pylink_link_threads
     cdef size_t before = pylink_link_threads, count
-    pylink_link_threads = 0     # claim from all of the process: any thread may return them
+    pylink_link_threads = 0     # count them for the whole process: any thread may return them
     count = claim(<uint64_t>-1, most + 1, most)
     pylink_link_threads = before
     return count

@@ -42,7 +42,8 @@ cdef inline void* scratch_block(Scratch* scratch, size_t count, size_t size,
                                 bint zeros) noexcept nogil:
     """Return `count` elements of `size` bytes that `scratch_free` frees.
 
-    Without memory, sets `failed` and returns NULL.
+    They are zeros, or have any values without `zeros`. Without memory, sets `failed` and returns
+    NULL.
     """
     cdef ScratchBlock* block = NULL
     cdef size_t block_size

@@ -1,8 +1,9 @@
 # Code from before 13.0 as the finalizer of 13.0 leaves it (docs/older-objects.md):
 #
 # * a WARPSYNC without the NOP that followed it;
-# * a barrier with another form of a shift;
-# * if several NOPs wait, the last one instead of the first has the stall that is not the longest;
+# * a barrier with a variable number, with a shift of `R, RZ` in place of `RZ, R`;
+# * a wait of several NOPs in a row, of which all but one have the longest stall: the last NOP, not
+#   the first, has the remainder;
 # * capsules of 12.8 in the form of all later ones.
 
 from libc.stdint cimport uint8_t, uint32_t
@@ -76,7 +77,7 @@ cdef inline uint8_t* last_word(CodeBuffer* buffer) noexcept nogil:
 
 
 cdef inline bint swap_shift(uint8_t* word) noexcept nogil:
-    """Let a shift of {upper register, RZ} take the upper register as its lower one.
+    """Swap the registers of a funnel shift whose lower one is RZ: RZ becomes the upper one.
 
     Returns True, as the last step of an emit function.
     """

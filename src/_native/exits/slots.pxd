@@ -62,8 +62,8 @@ cdef inline bint emit_barrier_instruction(CodeBuffer* buffer, const Slot* slot, 
                                           uint32_t waits) noexcept nogil:
     """Emit one instruction, `kind`, of the error barrier: the slot's own, or a new one.
 
-    `slot` ends with the EXIT. A new instruction waits for the scoreboards `waits`, a bit each.
-    False without memory.
+    `slot` ends with the EXIT. In optimized code a new instruction, except CCTL, waits for the
+    scoreboards `waits`, a bit each. False without memory.
     """
     cdef uint8_t word[WORD]
     cdef const uint8_t* exit_word = slot.words + (slot.count - 1) * WORD

@@ -4,7 +4,8 @@
 # schedule of optimized code stays that of its compiler. The forms differ as follows:
 #
 # * From 13.1 on, fences wait for their guards: a guard is the MEMBAR in front of a fence's own.
-# * From 13.1 on, functions for sm_120 that were not optimized have IADD for IADD3 of two operands.
+# * From 13.1 on, functions for sm_120 and sm_121 that were not optimized have IADD for IADD3 of two
+#   operands.
 # * From 13.2.86 on, a NOP is in front of each BSYNC that makes threads reconverge.
 # * From 13.3 on, functions that were not optimized have no stalls and no scoreboards.
 
