@@ -69,7 +69,10 @@ class Run:
 
 
 def run_linker(argv: Sequence[str], folder: Path, output: str) -> Run:
-    """Run a linker in a folder, where it writes the file `output`."""
+    """Run a linker in a folder, where it writes the file `output`.
+
+    In messages, OUTPUT stands for that name. TimeoutExpired after LINK_LIMIT.
+    """
     (folder / output).unlink(missing_ok=True)
     done = subprocess.run(
         [*argv, "-o", output],

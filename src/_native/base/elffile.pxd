@@ -1,5 +1,5 @@
-# The headers of an ELF64 file, checked here for all kernels that read one: that the header, the
-# section table and the section with the names lie in the file.
+# The headers of an ELF64 file, checked here for all native functions that read one: that the
+# header, the section table and the section with the names lie in the file.
 #
 # Python code gets sections by `elfheaders.read_sections`. Two modules of `pylink.inspect` have
 # readers of their own. `embedded.py` reads a file in pieces, since a program with device code may

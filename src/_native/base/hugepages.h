@@ -59,7 +59,7 @@ static inline int pylink_has_small_pages(void) {
     return __atomic_load_n(&pylink_took_small_pages, __ATOMIC_RELAXED);
 }
 
-/* Note that all pages are large now. */
+/* Note that no recycled memory has small pages any more. */
 static inline void pylink_note_large_pages(void) {
     __atomic_store_n(&pylink_took_small_pages, 0, __ATOMIC_RELAXED);
 }

@@ -1,8 +1,8 @@
 # The working memory of one call of a native function: arrays that live as long as the call.
 #
-# A kernel first asks for all memory it needs, tests `failed` once, and frees everything with one
+# It first asks for all memory it needs, tests `failed` once, and frees everything with one
 # `scratch_free` in a `finally`. It uses nothing before the test: a request that failed gives NULL.
-# Arrays that a kernel frees earlier are in a Scratch of their own.
+# Arrays that it frees earlier are in a Scratch of their own.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t

@@ -97,7 +97,7 @@ cdef inline bint is_wait(const Slot* slot) noexcept nogil:
 cdef inline void order_waits(CodeBuffer* buffer) noexcept nogil:
     """Swap the stalls of the last two NOPs if only the last one has the longest stall."""
     cdef uint8_t* last = last_word(buffer)
-    cdef uint32_t rest = stall(last - WORD)     # shorter than LONGEST_STALL
+    cdef uint32_t rest = stall(last - WORD)     # if they are swapped, shorter than LONGEST_STALL
     if stall(last) != LONGEST_STALL or stall(last - WORD) == LONGEST_STALL:
         return
     set_stall(last - WORD, LONGEST_STALL)

@@ -120,7 +120,7 @@ cdef inline bint put_advance(Lines* lines, bint alone) noexcept nogil:
 cdef inline bint put_row(Lines* lines) noexcept nogil:
     """Write the current row, as a special opcode if one can express it; False without memory."""
     cdef uint64_t place = map_offset(lines.code, lines.places, lines.address, False)
-    cdef int64_t advance = <int64_t>(place - lines.placed) // lines.step
+    cdef int64_t advance = <int64_t>(place - lines.placed) // lines.step    # instructions
     cdef int64_t line = lines.line - lines.written_line
     if advance and line and lines.base <= line < lines.base + lines.line_range \
             and 0 <= advance <= 255 \

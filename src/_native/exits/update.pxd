@@ -131,7 +131,7 @@ cdef inline bint emit_bare(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
 
 cdef inline bint is_short_add(const uint8_t* word) noexcept nogil:
     """Return whether an instruction is a short IADD3: of two operands, with a carry or without."""
-    cdef uint64_t high = load64(word + 8)
+    cdef uint64_t high = load64(word + 8)   # upper half of the instruction
     return (operation(word) == OP_IADD3 and high & THIRD == THIRD_NONE
             and high >> 16 & 1 != 0)
 
@@ -143,7 +143,7 @@ cdef inline uint32_t iadd_record(const uint8_t* word) noexcept nogil:
     uniform operand and a carry, which were not seen.
     """
     cdef uint64_t high = load64(word + 8)
-    cdef uint32_t form = opcode(word) >> 8 & 0xe
+    cdef uint32_t form = opcode(word) >> 8 & 0xe    # FORM_: kind of the second operand
     if not is_short_add(word):
         return 0
     if form == FORM_REGISTER:
