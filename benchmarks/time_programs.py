@@ -80,7 +80,7 @@ class Inputs:
 
     @property
     def count(self) -> str:
-        """The number of objects, of archives, and of members of these: `12 + 2 (40)`."""
+        """Numbers of objects, of archives and libraries, of members of archives: `12 + 2 (40)`."""
         archives = len(self.archives) + self.libraries
         members = sum(_members(path) for path in self.archives)
         inside = f" ({members:,})" if members else ""
@@ -152,7 +152,7 @@ def extract(binary: Path, arch: str, cache: Path) -> Inputs | None:
 
 
 def is_relocatable(path: Path) -> bool:
-    """Return whether a file is a relocatable cubin."""
+    """Return whether a file that was extracted is relocatable ELF, which only cubins are."""
     with path.open("rb") as stream:
         head = stream.read(18)
     return head[:4] == b"\x7fELF" and int.from_bytes(head[16:18], "little") == RELOCATABLE

@@ -80,8 +80,8 @@ cdef inline int open_table(ElfFile* elf) noexcept nogil:
         return set_elf_fault(elf, ELF_TABLE, header.e_shoff, elf.size)
     room = (elf.size - header.e_shoff) // sizeof(Shdr)
     elf.table = <const Shdr*>(elf.data + header.e_shoff)
-    # From 0xff00 on, the number of sections and the index of the section with the names are in the
-    # null section header (gABI, 4-7).
+    # The number of sections and the index of the section with the names, if 0xff00 or more, are in
+    # the null section header (gABI, 4-7).
     elf.count = header.e_shnum if header.e_shnum else elf.table[0].sh_size
     elf.strings = header.e_shstrndx if header.e_shstrndx != SHN_XINDEX else elf.table[0].sh_link
     if elf.count > room:

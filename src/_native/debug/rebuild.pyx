@@ -84,8 +84,8 @@ ctypedef struct Rebuild:
 
 def list_debug_pieces(MergedTables merged not None, OutNumber out):
     """List the pieces of the section with OutRow `out`, and their relocations."""
-    # Returns PieceRows, RelocRows, and by number: RebuildRow of each relocation, SectionRow of each
-    # piece.
+    # Returns PieceRows, RelocRows, the RebuildRow number of each relocation, and the SectionRow
+    # number of each piece.
     cdef Rebuild rebuild
     cdef Scratch scratch
     start_rebuild(&rebuild, merged, out)

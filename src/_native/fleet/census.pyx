@@ -58,7 +58,7 @@ cdef class Census:
     cdef list roots             # paths of the trees: bytes, in order of mention
     cdef list buffers           # bytes that rows point into
     cdef Base base              # files of the index as the first block of its state file has them
-    cdef Vec indexed_files      # Indexed: files changed since the base, or found by this run
+    cdef Vec indexed_files      # Indexed: files that were added or changed since the base
     cdef Vec indices            # NameIndex by root: the row of a path in indexed_files
     cdef Vec directories        # Directory: those that this run reads
     cdef TextPool paths         # texts of `path` of all directories
