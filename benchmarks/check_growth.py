@@ -1,8 +1,8 @@
 """Checks forecasts of growth: links of six kinds are profiled, and compared with twice the link.
 
 `make growth` runs it; CHECK="--repeat 3 debug" runs a part. Each link is profiled by the command
-line, with --profile-aprof. Then a process of its own does this link and one with twice the modules
-in turn. For each phase and step (a routine), the least processor time of the second link is divided
+line, with --profile-aprof. A process of its own does this link and one with twice the modules in
+turn. For each phase and step (a routine), the least processor time of the second link is divided
 by that of the first: the measured factor. Forecasts are checked for the link and for routines that
 take at least `SHARE` of it. The exit status is 1 unless, for links and for routines,
 
@@ -123,7 +123,7 @@ def link_in_turns(arch: str, seconds: float, output: str) -> None:
     """Do the links whose inputs are on standard input, in turn; print the least costs of each.
 
     The costs are processor time in ns by routine, as JSON. Links are repeated for `seconds` of
-    processor time, but for FEWEST_ROUNDS rounds at least.
+    processor time, and in FEWEST_ROUNDS rounds or more.
     """
     keep_memory()  # as the command line does
     work = json.load(sys.stdin)

@@ -1,7 +1,7 @@
 # The working memory of one call of a native function: arrays that live as long as the call.
 #
-# It first asks for all memory it needs, tests `failed` once, and frees everything with one
-# `scratch_free` in a `finally`. It uses nothing before the test: a request that failed gives NULL.
+# The function first asks for all memory it needs, tests `failed` once, and frees everything with
+# one `scratch_free` at its end. It uses nothing before the test: a request that failed gives NULL.
 # Arrays that it frees earlier are in a Scratch of their own.
 
 from libc.stddef cimport size_t

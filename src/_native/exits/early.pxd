@@ -4,7 +4,7 @@
 # * a barrier with a variable number, with a shift of `R, RZ` in place of `RZ, R`;
 # * a wait of several NOPs in a row, of which all but one have the longest stall: the last NOP, not
 #   the first, has the remainder;
-# * capsules of 12.8 in the form of all later ones.
+# * capsules of 12.8 in the form of all later ones. With MODE_EARLY_CAPSULES, only this changes.
 
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
