@@ -22,7 +22,7 @@ def count_cores():
 
 def read_quota(bytes groups, bytes root):
     """Return how many processors quotas of a control group and its parents allow, rounded up."""
-    # `groups` is a file such as /proc/self/cgroup, `root` where control groups are mounted.
+    # `groups` is a file such as /proc/self/cgroup, `root` where groups are mounted. 0: no quota.
     return pylink_read_quota(groups, root)
 
 
