@@ -92,7 +92,7 @@ def minimal_work(path: Path, sm: int, output: Path) -> Callable[[], float]:
     )
 
     def run() -> float:
-        """Copy and decompress the picked members into an output; returns the seconds."""
+        """Read the archive, decompress the picked code, and write it; return the seconds."""
         output.unlink(missing_ok=True)
         start = time.perf_counter()
         arena, _ = gather(picked, [path.read_bytes()], lambda number: b"")

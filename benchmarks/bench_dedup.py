@@ -44,7 +44,10 @@ def header_vectors(count: int) -> tuple[Plain, Plain]:
 
 
 def target_vectors(count: int) -> tuple[Plain, Plain]:
-    """Return two objects with the same targets in two orders: equal names, different bytes."""
+    """Return two objects with the same relocation sections (targets) in two orders.
+
+    All of them have one name, and each has bytes of its own.
+    """
     rng = random.Random(count)
     targets = [(".nv.merc.rela.text.k", rng.randbytes(48)) for _ in range(count)]
     return Plain(targets=targets), Plain(targets=rng.sample(targets, count))
@@ -58,7 +61,7 @@ def build(count: int, early: bool = True) -> list[MercuryObject]:
     """
 
     def item(seed: int) -> MercuryObject:
-        """Return the object of a seed; if not `early`, 19 of its sections are those of all."""
+        """Return the object of a seed; if not `early`, all objects share 19 of its 20 sections."""
         rng = random.Random(seed)
         return MercuryObject(
             [rng.randbytes(4096) if early or i == 19 else bytes([i]) * 4096 for i in range(20)],
@@ -105,8 +108,8 @@ def measure_memcmp() -> None:
 def measure_entries(label: str, vectors: Callable[[int], tuple[Plain, Plain]]) -> None:
     """Measure how the time of a comparison grows with the number of headers or targets.
 
-    `vectors` returns two objects with the same entries. Also prints ratios to plain Python, and to
-    a comparison of all pairs (`prefilter="none"`).
+    `vectors` returns two objects with the same entries. Two ratios are printed, too: plain Python's
+    time to that of comparing all pairs (`prefilter="none"`), and the latter to the normal time.
     """
     times = {}
     for count in SWEEP:
@@ -128,7 +131,7 @@ def measure_entries(label: str, vectors: Callable[[int], tuple[Plain, Plain]]) -
 
 
 def measure_fold(label: str, early: bool) -> None:
-    """Measure `fold`, which finds equal objects, relative to one read of them and no prefilter."""
+    """Measure `fold`, which finds equal objects, beside one read of them and without prefilter."""
     reading, folding = [], []
     for _ in range(3):
         items = build(BUILD, early)

@@ -223,7 +223,7 @@ class Life:
 
     def step(self, label: str, *arguments: str, rounds: int = ROUNDS) -> None:
         """Measure `pylink dedup index`, each round from the present index, and check the result."""
-        time.sleep(0.3)  # `pylink dedup index` reads younger files again
+        time.sleep(0.3)  # a run reads files again that changed just before the last one
         before = self.folder / "before"
         self.index.rename(before)
         costs = []
@@ -246,7 +246,7 @@ class Life:
         )
 
     def check(self) -> None:
-        """Check that the index has the sums that the tree was planted with."""
+        """Check that the index has the same sums by family as the tree (`Tree.repeats`)."""
         database = Database()
         database.add(Index(self.index))
         rows = database.ask(

@@ -61,7 +61,7 @@ def test_bench_growth(
     output.parent.mkdir(exist_ok=True)
 
     def measure(count: int, rounds: int) -> tuple[float, float, int]:
-        """Return the least processor seconds of a link and of a copy of inputs, and peak memory."""
+        """Return the least processor seconds of a link and of a copy of inputs, and peak bytes."""
         argv = ["-c", PROGRAM, f"sm_{arch}", str(output), str(count), str(rounds)]
         run = launcher.run([sys.executable, *argv], folder)
         linked, copied = map(float, run.output.split())
@@ -100,7 +100,7 @@ def test_inputs_beyond_4_gib(
 
 
 def widen(cubin: bytes, path: Path) -> None:
-    """Write the cubin with a hole after its header, and correct all offsets."""
+    """Write the cubin with a hole after its header, and correct the offsets of what follows."""
     data = bytearray(cubin)
     (table,) = struct.unpack_from("<Q", data, 40)  # e_shoff
     (count,) = struct.unpack_from("<H", data, 60)  # e_shnum

@@ -21,7 +21,7 @@ ROUNDS = {2: 21, 10: 21, 100: 11, 400: 7, 1600: 7, 10000: 3}
 RESTED = 400
 REST = 5.0  # seconds
 RESTED_ROUNDS = 3
-SLOW = 2.0  # seconds; a contender that takes longer runs in the first round only
+SLOW = 2.0  # seconds; after a round in which it takes that long, a contender runs in no other
 
 
 @oracle.needs_oracle

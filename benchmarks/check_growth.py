@@ -1,8 +1,8 @@
 """Checks forecasts of growth: links of six kinds are profiled, and compared with twice the link.
 
 `make growth` runs it; CHECK="--repeat 3 debug" runs a part. Each link is profiled by the command
-line, with --profile-aprof. Then a process of its own does this link and one with twice the modules
-in turn. For each phase and step (a routine), the least processor time of the second link is divided
+line, with --profile-aprof. A process of its own does this link and one with twice the modules in
+turn. For each phase and step (a routine), the least processor time of the second link is divided
 by that of the first: the measured factor. Forecasts are checked for the link and for routines that
 take at least `SHARE` of it. The exit status is 1 unless, for links and for routines,
 
@@ -39,7 +39,7 @@ HOLDING, TELLING = 0.9, 0.8
 # Probability with which a check may fail by chance, if HOLDING is the true share of intervals.
 UNLUCKY = 0.05
 NARROW, CALM = 1.5, 0.03  # widest interval (upper / lower), if the scatter is less than CALM
-HARMLESS = 2.2
+HARMLESS = 2.2  # largest measured factor of a routine that must not be said to hurt
 FEWEST_ROUNDS = 12
 REPORT = "link.aprof"
 # The beginning of the reason why a forecast has no interval: the routine works in another way from
@@ -91,7 +91,7 @@ def main() -> int:
 
 
 def forecasts(kind: Kind, arch: str, count: int, scratch: Path) -> list[Fit]:
-    """Profile a link; return the forecasts for it and for routines that take SHARE of it."""
+    """Profile a link; return forecasts for it and for routines that take at least SHARE of it."""
     folder, names = inputs_of(kind, arch, count)
     report = scratch / REPORT
     program = [sys.executable, "-m", "pylink", f"-arch=sm_{arch}", *names]
@@ -120,7 +120,11 @@ def measure(kind: Kind, arch: str, count: int, seconds: float, scratch: Path) ->
 
 
 def link_in_turns(arch: str, seconds: float, output: str) -> None:
-    """Do the links whose inputs are on standard input, in turn; print the least costs of each."""
+    """Do the links whose inputs are on standard input, in turn; print the least costs of each.
+
+    The costs are processor time in ns by routine, as JSON. Links are repeated for `seconds` of
+    processor time, and in FEWEST_ROUNDS rounds or more.
+    """
     keep_memory()  # as the command line does
     work = json.load(sys.stdin)
     least: list[dict[str, int]] = [{} for _ in work]
@@ -146,7 +150,10 @@ def link_in_turns(arch: str, seconds: float, output: str) -> None:
 
 
 def count_forecast(counts: Counter[str], fit: Fit, factor: float) -> None:
-    """Count a forecast, and whether the measured factor confirms it."""
+    """Count a forecast, and whether the measured factor confirms it.
+
+    Both bounds of `fit.interval` are 1 if there is no forecast of an interval.
+    """
     low, high = fit.interval
     counts["forecasts"] += 1
     if high > 1:

@@ -55,7 +55,7 @@ WAYS = (CLI, API)
 FEWEST_ROUNDS = 6  # fewer give no interval
 MOST_COUNTED = 200  # inputs of the largest link whose instructions are counted: minutes otherwise
 
-# Links the same inputs several times; valgrind counts its instructions.
+# A program that links the same inputs several times; valgrind counts its instructions.
 COUNTED = """\
 import sys, pylink
 for _ in range(int(sys.argv[1])):
@@ -114,7 +114,7 @@ class Row:
 
 
 def is_slower(ratio: Estimate, limit: float) -> bool:
-    """Return whether the ratio is over the limit, and its whole interval over 1."""
+    """Return whether the ratio is over the limit, and its whole interval certain and over 1."""
     return ratio.certain and ratio.low > 1 and ratio.value > limit
 
 

@@ -28,7 +28,7 @@ API_PROCESS = "import sys, pylink; pylink.link(sys.argv[3:], arch=sys.argv[1], o
 class Contenders:
     """The link of some cubins by every contender: pylink, nvlink, nvJitLink, and a plain copy.
 
-    Names are relative to `folder`, which must be the working directory. Programs that
+    Names may be relative to `folder`, which then must be the working directory. Programs that
     `client_launcher` starts use a `pylink serve`. `peaks` has the peak resident bytes of the
     contenders' processes.
     """
@@ -53,7 +53,7 @@ class Contenders:
         self._jit = Resident(resident.NVJITLINK, str(folder))
 
     def names_in_turn(self) -> list[str]:
-        """Return all contenders but `pylink API`, which the benchmark itself calls after the last.
+        """Return the contenders before `pylink API`, which the benchmark calls after the last.
 
         The last one is the copy, so that it and the API run under the same conditions.
         """

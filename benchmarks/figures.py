@@ -31,7 +31,10 @@ COLUMNS = (
 
 
 def number(value: float, digits: int = 1) -> str:
-    """Return a figure as docs/benchmarks.md has it; `-` if it was not measured (NaN)."""
+    """Return a figure as docs/benchmarks.md has it; `-` if it was not measured (NaN).
+
+    From 20 on it has no decimals, otherwise `digits` of them.
+    """
     if math.isnan(value):
         return "-"
     return f"{value:.0f}" if value >= 20 else f"{value:.{digits}f}"

@@ -1,9 +1,10 @@
 """The program that benchmarks link many copies of: a group of ten modules, as CUDA sources.
 
-The modules of each pair call one another. Every module has kernels, and a constant, a table and a
-counter that it uses; the large ones also share templates and have a static function each. All names
-contain the group's name, so that any number of pairs and groups can be linked. A link has 64 KiB
-for constants: at four bytes a module, 16,384 modules fit; tiny modules have none.
+The modules of each pair call one another. Every module has kernels. Those of 15KB to 50KB have a
+constant, a table and a counter that they use; the large ones also share templates and have a static
+function each. All names contain the group's name, so that any number of pairs and groups can be
+linked. A link has 64 KiB for constants: at four bytes a module, 16,384 modules fit; modules of
+TEMPLATES have sixteen bytes, tiny ones none.
 
 The texts below have placeholders. GROUP stands for the name of the group, NUMBER for that of the
 module, and PARTNER for the other module of its pair. TABLE stands for the values of its table, and

@@ -39,7 +39,10 @@ def name_of(number: int) -> str:
 
 
 def _like(old: bytes, digits: bytes, number: int) -> bytes:
-    """Return a hash in place of `old` for group `number`: as long, of `digits`, the first kept."""
+    """Return a hash to put in place of `old` in group `number`.
+
+    It has the length and the first character of `old`; the others are from `digits`.
+    """
     digest = hashlib.sha256(b"%d %b" % (number, old)).digest()
     return old[:1] + bytes(digits[byte % len(digits)] for byte in digest[: len(old) - 1])
 

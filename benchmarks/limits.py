@@ -215,7 +215,7 @@ def measure(run: Callable[[], object]) -> Row:
 
 
 def work_of_two() -> float:
-    """Return how much more work two processes do than one: less than 2 on one core's threads."""
+    """Return how many times the work of one process two do: less than 2 on threads of one core."""
     command = [sys.executable, "-S", "-c", IN_CACHE]
     times: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(5):
@@ -251,7 +251,7 @@ def bandwidth() -> float:
 
 
 def count_rows(names: list[str]) -> tuple[int, int, int]:
-    """Return numbers of sections, symbols and relocations of all inputs."""
+    """Return numbers of sections, symbols and relocations (RELA only) of all inputs."""
     paths: list[bytes | None] = [os.fsencode(name) for name in names]
     sizes = [Path(name).stat().st_size for name in names]
     arena, extents, _, _ = inputfiles.read_files(paths, sizes, [None] * len(names))

@@ -18,7 +18,7 @@ CONTENDERS = (COPY, API, CLI, NVLINK, NVJITLINK)
 def ratio(times: list[float], others: list[float]) -> float:
     """Return the median of times divided by others of the same round.
 
-    If a slow contender did not run in all rounds, the ratio of the medians.
+    If a slow contender did not run in all rounds, the ratio of the medians. NaN if one did not run.
     """
     if not times or not others:
         return math.nan
@@ -155,7 +155,7 @@ def growth_exponent(outcomes: list[Outcome], contender: str) -> float:
     """Return the exponent e of time ~ inputs ** e, by least squares over the logarithms.
 
     Only the fastest round of each number of inputs counts: other programs disturb long runs more
-    than short ones, which is not growth.
+    than short ones, which is not growth. NaN for fewer than two numbers of inputs.
     """
     points = [
         (math.log(outcome.count), math.log(min(outcome.times[contender])))

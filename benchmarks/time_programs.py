@@ -80,7 +80,7 @@ class Inputs:
 
     @property
     def count(self) -> str:
-        """The number of objects, of archives, and of members of these: `12 + 2 (40)`."""
+        """Numbers of objects, of archives and libraries, of members of archives: `12 + 2 (40)`."""
         archives = len(self.archives) + self.libraries
         members = sum(_members(path) for path in self.archives)
         inside = f" ({members:,})" if members else ""
@@ -102,7 +102,10 @@ def prepare(
     *,
     library_paths: Sequence[str],
 ) -> tuple[Inputs | None, list[str]]:
-    """Compile a program; returns what to link, and a line for each source that fails."""
+    """Compile a program; return what to link, and a line for each source that fails.
+
+    There is nothing to link, None, if no source of an object could be compiled.
+    """
     chosen = FLAVORS[flavor]
     objects, failures = compile_all(replace(program, members=()), places, chosen, arch, cache)
     if not objects:
@@ -149,7 +152,7 @@ def extract(binary: Path, arch: str, cache: Path) -> Inputs | None:
 
 
 def is_relocatable(path: Path) -> bool:
-    """Return whether a file is a relocatable cubin."""
+    """Return whether a file that was extracted is relocatable ELF, which only cubins are."""
     with path.open("rb") as stream:
         head = stream.read(18)
     return head[:4] == b"\x7fELF" and int.from_bytes(head[16:18], "little") == RELOCATABLE
@@ -210,13 +213,13 @@ def measure_step(
 
 
 def ratio_text(estimate: Estimate) -> str:
-    """Return a ratio with its interval."""
+    """Return a ratio with its interval, and `*` if that is not certain."""
     mark = "" if estimate.certain else " *"
     return f"{estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f}){mark}"
 
 
 def milliseconds(seconds: float) -> str:
-    """Return a time in milliseconds, with three digits."""
+    """Return a time in milliseconds, with three digits, or all digits before the point."""
     value = seconds * 1e3
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 

@@ -76,7 +76,7 @@ def requirements(project: dict[str, Any], extras: Iterable[str]) -> list[str]:
 
 
 def read_pins(constraints: str) -> Iterator[Pin]:
-    """Yield the pins of a constraints file: several of one if its version depends on Python's."""
+    """Yield the pins of a constraints file: a package has several if they depend on Python's."""
     for block in re.split(r"\n(?=[A-Za-z0-9])", constraints):
         match = REQUIREMENT.match(block)
         if match is None:

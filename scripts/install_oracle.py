@@ -66,7 +66,7 @@ def list_wheels(release: str) -> list[str]:
 
 
 def _tool_wheels(version: str) -> list[str]:
-    """Return the requirements of the compiler's wheels in a release."""
+    """Return pip's requirements for the wheels of the tools, of this version of theirs."""
     return [f"nvidia-{name}=={version}" for name in ("cuda-nvcc", "nvvm", "cuda-crt")]
 
 

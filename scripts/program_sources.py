@@ -272,6 +272,7 @@ def compile_all(
 ) -> tuple[list[Path], list[str]]:
     """Return the objects of a program's sources, and a line for each source that does not compile.
 
+    Only the first `program.limit` sources and members count.
     `places` are the directories that stand for {repo}, {made} and {NAME} in options.
     """
     sources = [path for globs in (program.sources, program.members) for path in find(globs, places)]

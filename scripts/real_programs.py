@@ -43,8 +43,8 @@ from program_sources import (
 )
 
 LINK_LIMIT = 300  # seconds
-# Verdicts on a link. REFUSED: nvlink links it and pylink does not. MESSAGES: only messages or exit
-# statuses differ.
+# Verdicts on a link. REFUSED: nvlink links it and pylink does not, or one takes longer than
+# LINK_LIMIT. MESSAGES: only messages or exit statuses differ.
 EQUAL, DIFFERS, REFUSED, MESSAGES = "equal", "differs", "refused", "messages"
 
 
@@ -69,7 +69,10 @@ class Run:
 
 
 def run_linker(argv: Sequence[str], folder: Path, output: str) -> Run:
-    """Run a linker in a folder, where it writes the file `output`."""
+    """Run a linker in a folder, where it writes the file `output`.
+
+    In messages, OUTPUT stands for that name. TimeoutExpired after LINK_LIMIT.
+    """
     (folder / output).unlink(missing_ok=True)
     done = subprocess.run(
         [*argv, "-o", output],

@@ -49,7 +49,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Change links in pages of docs/ to files outside of docs/ into links to their pages."""
+    """Return the text of a page, with links that are right in the site, if it is from docs/."""
     if page.file.abs_src_path is None:  # generated above
         return markdown
     return relink(markdown, f"docs/{page.file.src_uri}", page.file.src_uri)
@@ -59,7 +59,10 @@ def relink(text: str, source: str, page: str) -> str:
     """Return the text of the file `source`, with links that are right in the site's page `page`."""
 
     def replace(match: re.Match[str]) -> str:
-        """Return the link with its target in the site, or its label if it has no target there."""
+        """Return the link with its target in the site, or its label if it has no target there.
+
+        Links to other sites and within the page stay.
+        """
         label, target = match.groups()
         path, mark, place = target.partition("#")
         if ":" in path or not path:

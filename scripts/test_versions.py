@@ -34,8 +34,9 @@ TIMED_OUT = 124
 # Suffixes of files that are removed from an earlier copy if the project no longer has them.
 SOURCES = (".py", ".pyi", ".pyx", ".pxd", ".h")
 
-# Extras whose lowest versions are tested, and the packages that build pylink. Other extras are
-# tools of this project, have fixed releases (`cuda`, `cuda12`), or are parts of these (`fleet`).
+# Extras whose lowest versions are tested: those for users, and `build`, which builds pylink. Other
+# extras are tools of this project, have fixed releases (`cuda`, `cuda12`), or are parts of these
+# (`fleet`).
 FOR_USERS = ("build", "dedup", "fleet-dask", "lines", "plot", "remarks", "report", "worker")
 
 
@@ -60,7 +61,10 @@ def copy_tree(target: Path) -> None:
 
 
 def compile_versions(output: Path, *arguments: str | Path) -> None:
-    """Let uv choose versions for this Python, and write them with hashes and "via" comments."""
+    """Let uv choose versions for this Python, and write them with hashes and "via" comments.
+
+    Only versions count that existed when constraints.txt was recorded.
+    """
     recorded_on = re.search(r"^# Recorded on (\S+)", RECORDED.read_text(encoding="utf-8"))
     day = recorded_on[1] if recorded_on else "2100-01-01"
     command = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--no-header"]

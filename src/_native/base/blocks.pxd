@@ -4,8 +4,9 @@
 # The pages of a freed block stay with the process, as recycled pages, and the next block of this
 # link or of the next link gets them: a large link spends most of its waiting time on new memory
 # (base/hugepages.pxd). The system takes them when memory is short, and a child process has none of
-# their contents. A process whose address space is limited keeps none, nor does the command line if
-# it links many inputs (`base/heap.pxd`).
+# their contents; only a process that ends after a device-link step keeps them for itself alone. A
+# process whose address space is limited keeps none, nor does the command line if it links many
+# inputs (`base/heap.pxd`).
 #
 # Blocks of medium size share a recycled page, if there is one, and are in the heap otherwise. The
 # heap would return their memory to the system between links, and get it again as new memory.
@@ -202,7 +203,7 @@ cdef inline void renew_recycled(uint64_t size) noexcept nogil:
 cdef inline void recycle_pages(char* start, size_t size) noexcept nogil:
     """Recycle the pages of an address range, which stays its owner's and then reads as zeros.
 
-    Pages that the system cannot move stay where they are.
+    Pages that the system cannot move stay where they are, with their bytes.
     """
     cdef char* room = reserve_addresses(size)
     cdef size_t moved

@@ -1,9 +1,9 @@
 # Times that a native function spends on each of its items, such as files, for links that are
 # profiled. Other links do not time their items.
 #
-# Points in time are those of Python's time.perf_counter_ns, so that rows of kernels and of phases
-# fit into one timeline. Reading the wall clock takes 25 ns. Reading the processor time of a thread
-# is a system call, which takes a tenth of the time for reading a small file.
+# Points in time are those of Python's time.perf_counter_ns, so that rows of native functions and of
+# phases fit into one timeline. Reading the wall clock takes 25 ns. Reading the processor time of a
+# thread is a system call, which takes a tenth of the time for reading a small file.
 
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE
 from libc.stdint cimport uint64_t
@@ -19,7 +19,7 @@ cdef extern from "base/clocks.h":
 cdef enum:
     SHORT = 20000               # nanoseconds: an item this short has not waited for anything
 
-# The time that one item took, in nanoseconds.
+# The time that one item, such as a file, took, in nanoseconds.
 cdef packed struct TimeRow:
     uint64_t start              # point in time
     uint64_t wall               # duration

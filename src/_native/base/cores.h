@@ -30,9 +30,8 @@ static inline int pylink_read_line(const char* path, char* line, int room) {
 }
 
 /* Return the smallest quota of a control group and its parents, in processors; 0 without a quota.
-   `groups` is the path of a file such as /proc/self/cgroup, and `root` the directory where control
-   groups are mounted. In the first version of control groups (cpu.cfs_quota_us) only the
-   quota of the root is read. */
+   `groups` is a file such as /proc/self/cgroup, `root` the directory where control groups are
+   mounted. In their first version (cpu.cfs_quota_us), only the quota of the root is read. */
 static inline size_t pylink_read_quota(const char* groups, const char* root) {
     char path[4096], group[2048], values[128];
     size_t least = 0, quota, end;
@@ -70,10 +69,10 @@ static inline size_t pylink_read_quota(const char* groups, const char* root) {
     return least;
 }
 
-/* Return the number of processors that the process may use, at least 1: PYLINK_THREADS, if that is
-   a number, otherwise what its affinity and the quota of its control group allow. The quota is read
-   once. */
 size_t pylink_core_count(void) __attribute__((visibility("hidden")));
+/* Return the number of processors that the process may use, at least 1: PYLINK_THREADS, if that is
+   a number above 0, otherwise what its affinity and the quota of its control group allow. The quota
+   is read once. */
 size_t pylink_core_count(void) {
     static size_t quota = (size_t)-1;
     const char* text = getenv("PYLINK_THREADS");

@@ -22,7 +22,7 @@ def count_cores():
 
 def read_quota(bytes groups, bytes root):
     """Return how many processors quotas of a control group and its parents allow, rounded up."""
-    # `groups` is a file such as /proc/self/cgroup, `root` where control groups are mounted.
+    # `groups` is a file such as /proc/self/cgroup, `root` where groups are mounted. 0: no quota.
     return pylink_read_quota(groups, root)
 
 
@@ -30,7 +30,7 @@ def take_threads(size_t most):
     """Reserve up to `most` of the threads that this process may use; return how many."""
     global pylink_link_threads
     cdef size_t before = pylink_link_threads, count
-    pylink_link_threads = 0     # claim from all of the process: any thread may return them
+    pylink_link_threads = 0     # count them for the whole process: any thread may return them
     count = claim(<uint64_t>-1, most + 1, most)
     pylink_link_threads = before
     return count

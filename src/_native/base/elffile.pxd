@@ -1,5 +1,5 @@
-# The headers of an ELF64 file, checked here for all kernels that read one: that the header, the
-# section table and the section with the names lie in the file.
+# The headers of an ELF64 file, checked here for all native functions that read one: that the
+# header, the section table and the section with the names lie in the file.
 #
 # Python code gets sections by `elfheaders.read_sections`. Two modules of `pylink.inspect` have
 # readers of their own. `embedded.py` reads a file in pieces, since a program with device code may
@@ -25,9 +25,9 @@ cdef enum ElfFault:
     ELF_CLASS                   # not of 64 bits
     ELF_ENDIAN                  # not little endian
     ELF_NO_TABLE                # there are no section headers
-    ELF_TABLE                   # the section headers do not lie in the file
+    ELF_TABLE                   # the section headers do not lie in the file, or are not of 64 bytes
     ELF_STRINGS                 # the section with the names does not exist
-    ELF_NAMES                   # the names run past the file, or the last has no end
+    ELF_NAMES                   # the names are empty, run past the file, or do not end with NUL
 
 # An ELF64 file that is read.
 ctypedef struct ElfFile:
@@ -80,7 +80,8 @@ cdef inline int open_table(ElfFile* elf) noexcept nogil:
         return set_elf_fault(elf, ELF_TABLE, header.e_shoff, elf.size)
     room = (elf.size - header.e_shoff) // sizeof(Shdr)
     elf.table = <const Shdr*>(elf.data + header.e_shoff)
-    # With 0xff00 sections or more, counts move into the null section header (gABI, 4-7).
+    # The number of sections and the index of the section with the names, if 0xff00 or more, are in
+    # the null section header (gABI, 4-7).
     elf.count = header.e_shnum if header.e_shnum else elf.table[0].sh_size
     elf.strings = header.e_shstrndx if header.e_shstrndx != SHN_XINDEX else elf.table[0].sh_link
     if elf.count > room:
@@ -96,7 +97,7 @@ cdef inline bint is_in_file(const ElfFile* elf, const Shdr* section) noexcept no
 
 
 cdef inline bint is_string_table(const ElfFile* elf, const Shdr* section) noexcept nogil:
-    """Return whether every offset into a section is that of a string which ends in the section."""
+    """Return whether a section lies in the file, is not empty, and ends with NUL."""
     return (is_in_file(elf, section) and section.sh_size != 0
             and elf.data[section.sh_offset + section.sh_size - 1] == 0)
 
@@ -126,7 +127,9 @@ cdef inline const char* name_at(const ElfFile* elf, const Shdr* section) noexcep
 
 
 cdef inline bint has_bytes(uint32_t type) noexcept nogil:
-    """Return whether sections of a type have bytes in the file: false for uninitialized memory.
+    """Return whether sections of a type have bytes in the file, unlike SHT_NULL and SHT_NOBITS.
+
+    The types of CUDA for uninitialized memory are like SHT_NOBITS.
     """
     return type not in (SHT_NULL, SHT_NOBITS, SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_SHARED,
                         SHT_CUDA_RESERVED_SHARED)

@@ -17,7 +17,7 @@ static size_t pylink_grow_heap(size_t step, void** before) {
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
     mallopt(M_TOP_PAD, (int)step);
     *before = sbrk(0);
-    block = malloc(step / 16); /* more than the heap has left, so it grows by a step */
+    block = malloc(step / 16); /* more than the heap has left, so it grows by this and a step */
     free(block);
     return (size_t)((char*)sbrk(0) - (char*)*before);
 #else

@@ -19,7 +19,7 @@ cdef extern from "base/heap.h":
 
 cdef enum:
     HEAP_STEP = 256 << 20       # bytes of address space: memory is used as it is touched
-    # Freed blocks of this size (bytes) and larger return to the system, smaller ones are kept.
+    # Freed blocks of malloc of this size (bytes) and larger return to the system, others are kept.
     # glibc allows no larger limit.
     KEPT_BLOCK = 32 << 20
 

@@ -32,7 +32,8 @@ static inline void pylink_note_slow_page(void) {
 }
 
 /* Return whether large pages pay, i.e. the system provides one quickly enough. `page` is a large
-   page of new memory, in which a byte is set to 0 to time that. */
+   page of new memory, in which a byte is set to 0 to time that. The answer is no, without a test,
+   for PYLINK_SLOW_FOR after a slow page. */
 static inline int pylink_large_pages_pay(char* page) {
     uint64_t start;
     if (pylink_large_pages_slow())
@@ -58,7 +59,7 @@ static inline int pylink_has_small_pages(void) {
     return __atomic_load_n(&pylink_took_small_pages, __ATOMIC_RELAXED);
 }
 
-/* Note that all pages are large now. */
+/* Note that no recycled memory has small pages any more. */
 static inline void pylink_note_large_pages(void) {
     __atomic_store_n(&pylink_took_small_pages, 0, __ATOMIC_RELAXED);
 }

@@ -4,7 +4,8 @@
 # In a virtual machine large pages can be slower. A large page needs 2 MiB in one piece, and a
 # hypervisor takes back such pieces a few seconds after they were freed. To get one again takes 2.5
 # ms instead of 0.1, which is longer than 512 small pages take. So large pages are asked for in
-# steps. The first one of each step is timed, and after a slow one no more are asked for.
+# steps. The first one of each step is timed. After a slow one no more are asked for, for half a
+# second.
 
 from libc.stddef cimport size_t
 

@@ -1,4 +1,5 @@
-# MemoryError, which kernels raise by this function alone.
+# The only function of native code that raises MemoryError itself; functions of Python's C API raise
+# it, too.
 
 
 cdef inline int check_memory(bint is_available) except -1:

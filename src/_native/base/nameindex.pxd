@@ -131,7 +131,8 @@ ctypedef struct StringCell:
     uint32_t at                 # offset of the string; 0: the cell is empty
 
 
-# An ELF string table under construction: each string once, and the empty string at offset 0.
+# An ELF string table under construction, with the empty string at offset 0. `strings_intern` adds
+# each string once, `strings_append` repeats strings.
 ctypedef struct StringTable:
     Vec text                    # uint8_t: the strings, each with its NUL
     StringCell* cells
@@ -158,7 +159,7 @@ cdef inline void strings_free(StringTable* table) noexcept nogil:
 
 
 cdef inline void scratch_strings(Scratch* scratch, StringTable* table) noexcept nogil:
-    """Start a string table that `scratch` frees, unless `detach_rows` gave its text to a table."""
+    """Start a string table that `scratch` frees, but not its text after `detach_rows` took that."""
     table.text.data = NULL
     table.cells = NULL
     scratch_owns(scratch, <Release>strings_free, table)
@@ -219,7 +220,10 @@ cdef inline StringCell* strings_find_hashed(StringTable* table, const uint8_t* t
 
 cdef inline int64_t strings_append(StringTable* table, const uint8_t* text,
                                    uint32_t size) noexcept nogil:
-    """Add a string, even if the table has it, and return its offset; -1 without memory."""
+    """Add a string, even if the table has it, and return its offset.
+
+    -1 without memory, or if the table gets larger than 4 GiB.
+    """
     cdef uint8_t* place = <uint8_t*>vec_extend(&table.text, <size_t>size + 1)
     if place == NULL or table.text.count > 0xfffffff0U:
         return -1
@@ -230,19 +234,20 @@ cdef inline int64_t strings_append(StringTable* table, const uint8_t* text,
 
 cdef inline int64_t strings_intern(StringTable* table, const uint8_t* text,
                                    uint32_t size) noexcept nogil:
-    """Return the offset of a string, which is added if the table lacks it; -1 without memory.
+    """Return the offset of a string, which is added if the table lacks it.
 
-    `text` need not end with NUL: the table adds one, which `size` does not count.
+    `text` need not end with NUL: the table adds one, which `size` does not count. -1 without
+    memory, or if the offset were 2 GiB or more.
     """
     return strings_intern_hashed(table, text, size, <uint32_t>hash_name(text, size))
 
 
 cdef inline bint strings_intern_both(StringTable* a, StringTable* b, const uint8_t* text,
                                      uint32_t size, int64_t* at_a, int64_t* at_b) noexcept nogil:
-    """Set the offsets of a string in two tables, which add it if it is new; False without memory.
+    """Set the offsets of a string in two tables, which add it if it is new.
 
-    In each table the name's cell is most likely a cache miss. Both cells are fetched at the same
-    time.
+    False if `strings_intern` would return -1 for one of them. In each table the name's cell is most
+    likely a cache miss. Both cells are fetched at the same time.
     """
     cdef uint32_t tag = <uint32_t>hash_name(text, size)
     prefetch(&a.cells[tag & a.mask])
@@ -254,9 +259,7 @@ cdef inline bint strings_intern_both(StringTable* a, StringTable* b, const uint8
 
 cdef inline int64_t strings_intern_hashed(StringTable* table, const uint8_t* text, uint32_t size,
                                           uint32_t tag) noexcept nogil:
-    """Return the offset of a string, which is added if it is new; -1 without memory.
-
-    `tag` is the low half of its hash.
+    """Return the offset of a string, as `strings_intern` does; `tag` is the low half of its hash.
     """
     cdef StringCell* cell
     cdef int64_t offset
@@ -274,7 +277,7 @@ cdef inline int64_t strings_intern_hashed(StringTable* table, const uint8_t* tex
     return cell.at
 
 
-# Texts that a kernel makes. They do not move, so that rows and indices can point to them.
+# Texts that a native function makes. They do not move, so that rows and indices can point to them.
 ctypedef struct TextPool:
     uint8_t* chunk              # the newest chunk; each begins with a pointer to the one before
     size_t used                 # bytes in use of the newest chunk

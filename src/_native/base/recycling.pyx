@@ -30,11 +30,11 @@ cdef class RecycledPages:
         self.ranges = []
 
     cdef bint can_fill(self, uint64_t size):
-        """Return whether an arena of `size` bytes gets recycled pages."""
+        """Return whether an arena of `size` bytes gets recycled pages, as far as there are some."""
         return LARGE_BUFFER <= size < MOST_PAGES * LARGE_PAGE and can_recycle()
 
     cdef bytes new_arena(self, uint64_t size, uint64_t* start):
-        """Make an arena with `size` usable bytes, on recycled pages if these pay.
+        """Make an arena with `size` usable bytes, on recycled pages if `can_fill` allows it.
 
         Sets `start` to the offset of these bytes in the arena.
         """

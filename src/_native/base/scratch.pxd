@@ -1,8 +1,8 @@
 # The working memory of one call of a native function: arrays that live as long as the call.
 #
-# A kernel first asks for all memory it needs, tests `failed` once, and frees everything with one
-# `scratch_free` in a `finally`. It uses nothing before the test: a request that failed gives NULL.
-# Arrays that a kernel frees earlier are in a Scratch of their own.
+# The function first asks for all memory it needs, tests `failed` once, and frees everything with
+# one `scratch_free` at its end. It uses nothing before the test: a request that failed gives NULL.
+# Arrays that it frees earlier are in a Scratch of their own.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t
@@ -42,7 +42,8 @@ cdef inline void* scratch_block(Scratch* scratch, size_t count, size_t size,
                                 bint zeros) noexcept nogil:
     """Return `count` elements of `size` bytes that `scratch_free` frees.
 
-    Without memory, sets `failed` and returns NULL.
+    They are zeros, or have any values without `zeros`. Without memory, sets `failed` and returns
+    NULL.
     """
     cdef ScratchBlock* block = NULL
     cdef size_t block_size

@@ -14,6 +14,7 @@ cdef extern from "Python.h":
 
 def are_unchanged(files, int directory):
     """Return whether each file below `directory` has the size (bytes) and time (ns) in its row."""
+    # `directory` is the descriptor of that directory. Rows without a path are ignored.
     cdef Stat status
     cdef int64_t size, time
     cdef bytes name

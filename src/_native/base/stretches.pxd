@@ -1,7 +1,7 @@
 # The owner of each byte of an ELF file: a section, the headers, or nothing (padding). Each byte
-# counts once: what two sections share belongs to the one with the lower offset, and headers come
-# before all sections. `pylink size`, the profile's bytes by origin and the column `own` of an index
-# use this. An example of a file of 200 bytes:
+# counts once: what two share belongs to the one with the lower offset. At equal offsets headers
+# come first, then the section with the lower index. `pylink size`, the profile's bytes by origin
+# and the column `own` of an index use this. An example of a file of 200 bytes:
 #
 #     headers 0 to 64, .text 64 to 160, .data 128 to 192
 #     stretches: headers 0 to 64, .text 64 to 160, .data 160 to 192; padding 192 to 200
@@ -23,7 +23,7 @@ ctypedef struct Stretch:
 
 
 cdef inline int compare_stretches(const void* a, const void* b) noexcept nogil:
-    """Compare two stretches for `qsort`: by offset, then headers before sections."""
+    """Compare two stretches for `qsort`: by offset, headers before sections, then by index."""
     cdef const Stretch* stretch = <const Stretch*>a
     cdef const Stretch* other = <const Stretch*>b
     if stretch.start != other.start:

@@ -24,7 +24,8 @@ cdef extern from "base/threads.h" nogil:
 
 cdef enum:
     RUN = 4                     # most items that a thread takes at a time
-    SHARES = 8                  # least number of runs for each helper, a thread besides the link's
+    # Least number of runs for each helper, a thread besides the link's, if there are enough items.
+    SHARES = 8
     MOST_THREADS = 32           # most threads that work on one row of items
     FILE_COST = 16 << 10        # work on the rows of one file, in bytes moved in the same time
 
@@ -86,7 +87,7 @@ cdef inline void run_each(Task task, void* context, size_t count, size_t size) n
 
 
 cdef inline void run_parts(Task task, void* context, size_t parts) noexcept nogil:
-    """Call `task` for parts 0 to `parts` - 1 of some work, each on a thread of its own.
+    """Call `task` for parts 0 to `parts` - 1 of some work, on up to `parts` threads.
 
     A part writes to memory of its own. The caller has claimed `parts` - 1 threads, and releases
     them. All parts are done even if no thread can be started.

@@ -1,7 +1,8 @@
 # Growable arrays of packed rows, for functions that do not know their row count beforehand. A Vec
-# belongs to the kernel that fills it. `detach_rows` (tables.pxd) moves its memory to a table,
-# `vec_to_bytes` makes bytes of it. In a struct, the comment of a Vec begins with the type of its
-# rows, which `tests/helpers/row_numbers.py` compares with the pointers that lead to them.
+# belongs to the native function that fills it. `detach_rows` (src/pylink/_native/tables.pxd) moves
+# its memory to a table, `vec_to_bytes` makes bytes of it. In a struct, the comment of a Vec begins
+# with the type of its rows, which `tests/helpers/row_numbers.py` compares with the pointers that
+# lead to them.
 #
 # In all native code, a `bint` function whose name is a verb returns False if memory is exhausted. A
 # docstring, or the head of a file for its functions, says if False means something else.
@@ -49,7 +50,7 @@ cdef inline void vec_free(Vec* vec) noexcept nogil:
 
 
 cdef inline bint vec_reserve(Vec* vec, size_t count) noexcept nogil:
-    """Make room for `count` rows in all; False without memory."""
+    """Make room for `count` rows in all; False without memory, or if the rows are borrowed."""
     cdef size_t room
     cdef uint8_t* data
     if count <= vec.room:

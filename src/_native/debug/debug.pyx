@@ -49,7 +49,7 @@ class MalformedDebugSection(ValueError):
 
 
 cdef uint64_t check_pieces(bytes arena, bytes pieces, bytes rows, size_t row_size) except? 1:
-    """Check that the tables fit each other and the arena; return the bytes of all pieces.
+    """Return the bytes of all pieces; ValueError unless the tables fit each other and the arena.
 
     `rows` are the relocations or patches that `pieces` count (PieceRow), each of `row_size` bytes.
     """

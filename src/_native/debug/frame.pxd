@@ -27,7 +27,8 @@ cdef inline bint move_piece_frames(Rebuilt* section, const PieceRow* piece,
     cdef uint64_t cie = 0, cie_size = 0     # of the last CIE, in the piece
     cdef uint64_t cie_base = 0              # its offset in the new section
     cdef bint is_new_cie = False            # the last CIE is not in the new section yet
-    cdef size_t next_ref = 0, next_in_cie = 0   # first reference not passed by FDEs, by CIEs
+    # The first reference that FDEs, and the first that CIEs, have not passed yet.
+    cdef size_t next_ref = 0, next_in_cie = 0
     while start < piece.size:
         if piece.size - start < FDE_ADDRESS:
             return set_rebuild_fault(&section.fault, start, R_CUT_OFF)
@@ -76,7 +77,7 @@ cdef inline bint move_all_frames(Rebuilt* section, Vec* places) noexcept nogil:
     if not vec_reserve(places, section.reloc_count):
         return set_rebuild_fault(&section.fault, 0, R_MEMORY)
     addresses = <uint64_t*>places.data
-    # An offset of 0 stands for a relocation that is dropped: at 0 there is a record's length.
+    # An offset of 0 stands for a relocation that is dropped: at 0 the length of a record begins.
     memset(addresses, 0, section.reloc_count * sizeof(uint64_t))
     for i in range(section.count):
         section.fault.piece = i

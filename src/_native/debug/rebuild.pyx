@@ -64,7 +64,8 @@ def find_debug_section(MergedTables merged not None, bytes name not None):
 
 
 cdef enum:
-    PART_SHIFT = 29             # bits for a symbol's number; its Part (local, global) is above
+    # Bits for a symbol's number; its part (PART_LOCAL, PART_GLOBAL, PART_TAIL) is above these.
+    PART_SHIFT = 29
 
 
 # A section while its pieces are listed.
@@ -83,6 +84,8 @@ ctypedef struct Rebuild:
 
 def list_debug_pieces(MergedTables merged not None, OutNumber out):
     """List the pieces of the section with OutRow `out`, and their relocations."""
+    # Returns PieceRows, RelocRows, the RebuildRow number of each relocation, and the SectionRow
+    # number of each piece.
     cdef Rebuild rebuild
     cdef Scratch scratch
     start_rebuild(&rebuild, merged, out)
@@ -174,6 +177,8 @@ cdef bint list_relocation(Rebuild* rebuild, const RebuildRow* row) noexcept nogi
 
 def list_header_patches(MergedTables merged not None, OutNumber out):
     """List the mercury twins of the pieces of a line section, and their resolved header fields."""
+    # Returns PieceRows and DebugPatchRows. Both are empty if no field was resolved, or if a piece
+    # has no twin.
     cdef Rebuild rebuild
     cdef size_t i, plain_count = 0
     cdef Scratch scratch
@@ -254,7 +259,7 @@ def list_live_names(MergedTables merged not None):
 
 def adopt_sections(MergedTables merged not None, list results not None):
     """Enter sizes and relocations of rebuilt sections into `outs` and `emitted`."""
-    # A result is (OutRow, RebuildRow numbers of all its relocations, those that stay, bytes).
+    # A result is (OutRow, RebuildRow numbers of all its relocations, MovedRows, new size in bytes).
     merged.fill()
     cdef Outs outs = <Outs>Table.writable(<PyObject*>merged.outs)
     cdef OutRow* row = <OutRow*>outs.rows

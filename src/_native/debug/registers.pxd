@@ -22,7 +22,7 @@ cdef enum:
 
 cdef inline bint index_names(const uint8_t* text, uint64_t size, NameIndex* index,
                              RebuildFault* fault) noexcept nogil:
-    """Enter each name of `text`, which ends with NUL, as WITHOUT_RECORD; False with a fault."""
+    """Enter the names of `text`, each with a NUL, as WITHOUT_RECORD; False with a fault."""
     cdef const uint8_t* stop
     cdef NameSlot* slot
     cdef uint64_t offset = 0, length

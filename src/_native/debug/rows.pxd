@@ -1,4 +1,4 @@
-# Rows, faults and sorting that the kernels of debug.pyx share. Its head describes the tables.
+# Rows, faults and sorting that the functions of debug.pyx share. Its head describes the tables.
 #
 # In debug/, a `bint` function whose name is a verb returns False if it has set a RebuildFault. The
 # reason of the fault is R_MEMORY if memory is exhausted.
@@ -16,7 +16,7 @@ cdef enum DebugOutcome:
     LIVE = 0            # the definition of a function that is in the output
     DEAD = 1            # a function that is not in the output
     OVERRIDDEN = 2      # a definition that lost, or was replaced and has relocations
-    OTHER = 3           # not a function: these kernels ignore it
+    OTHER = 3           # not a function: the functions of debug.pyx ignore it
 
 cdef enum:
     PREFIX = 3              # line: bytes of a set-address opcode, `00 09 02`, before its operand

@@ -124,7 +124,8 @@ cdef inline bint read_record(const uint8_t* data, uint64_t size, uint64_t offset
                              Slot* slot) noexcept nogil:
     """Set `record_size` and `count` of a slot from its record at `offset` of a capsule.
 
-    `data` and `size` are the capsule. False for a record that is unknown or cut off.
+    `data` and `size` are the capsule. False for a record that is unknown, is cut off, or counts 0
+    instructions.
     """
     cdef uint64_t prefix = 0
     cdef uint8_t head

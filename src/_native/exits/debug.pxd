@@ -113,9 +113,9 @@ cdef inline bint rebuild_lines(RewrittenFile* file, FileSectionCounter section, 
 
 cdef inline bint move_named_registers(RewrittenFile* file, FileSectionCounter section,
                                       RewriteFault* fault) noexcept nogil:
-    """Correct the register ranges of changed kernels in one section; False with a fault.
+    """Correct register ranges of changed kernels in .nv_debug_info_reg_sass; False with a fault.
 
-    The section names kernels, so an index of their names is made first.
+    That section names kernels, so an index of their names is made first.
     """
     cdef const Code* codes = <const Code*>file.kernels.data
     cdef const View* text

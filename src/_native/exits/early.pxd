@@ -1,9 +1,10 @@
 # Code from before 13.0 as the finalizer of 13.0 leaves it (docs/older-objects.md):
 #
 # * a WARPSYNC without the NOP that followed it;
-# * a barrier with another form of a shift;
-# * if several NOPs wait, the last one instead of the first has the stall that is not the longest;
-# * capsules of 12.8 in the form of all later ones.
+# * a barrier with a variable number, with a shift of `R, RZ` in place of `RZ, R`;
+# * a wait of several NOPs in a row, of which all but one have the longest stall: the last NOP, not
+#   the first, has the remainder;
+# * capsules of 12.8 in the form of all later ones. With MODE_EARLY_CAPSULES, only this changes.
 
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
@@ -76,7 +77,7 @@ cdef inline uint8_t* last_word(CodeBuffer* buffer) noexcept nogil:
 
 
 cdef inline bint swap_shift(uint8_t* word) noexcept nogil:
-    """Let a shift of {upper register, RZ} take the upper register as its lower one.
+    """Swap the registers of a funnel shift whose lower one is RZ: RZ becomes the upper one.
 
     Returns True, as the last step of an emit function.
     """
@@ -96,7 +97,7 @@ cdef inline bint is_wait(const Slot* slot) noexcept nogil:
 cdef inline void order_waits(CodeBuffer* buffer) noexcept nogil:
     """Swap the stalls of the last two NOPs if only the last one has the longest stall."""
     cdef uint8_t* last = last_word(buffer)
-    cdef uint32_t rest = stall(last - WORD)     # shorter than LONGEST_STALL
+    cdef uint32_t rest = stall(last - WORD)     # if they are swapped, shorter than LONGEST_STALL
     if stall(last) != LONGEST_STALL or stall(last - WORD) == LONGEST_STALL:
         return
     set_stall(last - WORD, LONGEST_STALL)

@@ -142,7 +142,8 @@ cdef bint rewrite_function(RewrittenFile* file, Rewriting* rewriting, const Symb
 cdef bint rewrite_functions(RewrittenFile* file, int mode, RewriteFault* fault) noexcept nogil:
     """Rewrite text and capsule of all functions of a file that need it; False with a fault.
 
-    The callers of a device function are not known, so only its EXITs are rewritten.
+    The callers of a device function are not known, so of its code only EXITs are rewritten. Modes
+    that convert code of another release rewrite all of it.
     """
     # By section of the file: for a .text the index of its capsule, 0 without one.
     cdef FileSectionNumber* capsule_of = <FileSectionNumber*>scratch_zeros(
@@ -402,6 +403,8 @@ cdef str text_of(int reason):
 def rewrite_exits(ObjectTables objects not None, list steps not None):
     """Rewrite kernels as in nvlink's output: (arena, sections, symbols, faults, slowed)."""
     # A step is the number of a file with a MODE_ number or UPDATE_ bits, which say what to change.
+    # Items of `faults` are (file, SectionRow, offset in it, text), those of `slowed` (file, number
+    # of guarded instructions that wait longer).
     cdef Table sections = objects.sections.copy(), symbols = objects.symbols.copy()
     cdef ObjectsView view
     cdef const FileRow* row

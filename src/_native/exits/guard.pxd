@@ -61,7 +61,7 @@ cdef inline bint needs_scoreboard(const uint8_t* word) noexcept nogil:
 
 
 cdef inline uint32_t rarest_scoreboard(const uint8_t* text, uint64_t count) noexcept nogil:
-    """Return the scoreboard that the fewest instructions set; the lowest number if several tie.
+    """Return the scoreboard that the fewest results release; the lowest number if several tie.
 
     `count` is the number of instructions of the text.
     """

@@ -13,7 +13,7 @@
 # 2. `move_line_unit` copies the header of a unit, and corrects the unit's length.
 # 3. `move_sequence` reads the opcodes of a sequence. `put_row` and `put_advance` write them again.
 #
-# nvlink writes a row as the special opcode when the address and the line both advance and one
+# nvlink writes a row as the special opcode when the address and the line both change and one
 # opcode can say it; else as DW_LNS_advance_line (omitted when the line stays and the address
 # advances), DW_LNS_advance_pc (omitted when the address stays) with a signed LEB128 operand, and
 # DW_LNS_copy. Every other opcode keeps its place between the rows. ptxas may remove a row (for
@@ -61,9 +61,9 @@ ctypedef struct Lines:
     Rela* rows                  # relocations of the section, with old offsets
     uint64_t* new_offsets       # by relocation: its new offset
     uint64_t address            # old address of the row being read
-    uint64_t placed             # new address of the last row written
+    uint64_t placed             # new address after the opcodes written so far
     int64_t line                # line of the row being read
-    int64_t written_line        # line of the last row written
+    int64_t written_line        # line after the opcodes written so far
     bint is_advanced            # opcodes after the last row have advanced to `placed`
     Vec* out                    # uint8_t: new contents of the section
     Vec* units                  # UnitPlace: of the units so far
@@ -103,7 +103,7 @@ cdef inline bint put_sleb(Vec* out, int64_t value) noexcept nogil:
 cdef inline bint put_advance(Lines* lines, bint alone) noexcept nogil:
     """Advance address and line to the current row, with opcodes that emit no row.
 
-    `alone` says that no row follows. False without memory.
+    `alone` says that no DW_LNS_copy, which emits the row, follows at once. False without memory.
     """
     cdef uint64_t place = map_offset(lines.code, lines.places, lines.address, False)
     cdef int64_t advance = <int64_t>(place - lines.placed) // lines.step    # instructions
@@ -120,7 +120,7 @@ cdef inline bint put_advance(Lines* lines, bint alone) noexcept nogil:
 cdef inline bint put_row(Lines* lines) noexcept nogil:
     """Write the current row, as a special opcode if one can express it; False without memory."""
     cdef uint64_t place = map_offset(lines.code, lines.places, lines.address, False)
-    cdef int64_t advance = <int64_t>(place - lines.placed) // lines.step
+    cdef int64_t advance = <int64_t>(place - lines.placed) // lines.step    # instructions
     cdef int64_t line = lines.line - lines.written_line
     if advance and line and lines.base <= line < lines.base + lines.line_range \
             and 0 <= advance <= 255 \

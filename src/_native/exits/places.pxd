@@ -97,8 +97,9 @@ cdef inline uint64_t map_listed_offset(const Code* code, const InstructionMap* p
                                        uint64_t offset, bint early) noexcept nogil:
     """Return the new offset for an old `offset` in an attribute list or a register range.
 
-    nvlink counts from the end of a slot. In `early` code (from before 13.0) the slot of a WARPSYNC
-    loses its last instruction: offsets of its instructions then are an instruction smaller.
+    It is the one that a jump reaches. But nvlink counts from the end of a slot, and in `early` code
+    (from before 13.0) the slot of a WARPSYNC loses its last instruction: there, the result is less
+    by the size of an instruction.
     """
     cdef uint64_t mapped = map_offset(code, places, offset, False)
     cdef const InstructionMap* row

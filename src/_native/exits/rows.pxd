@@ -54,10 +54,10 @@ ctypedef struct View:
     FileSectionRef info         # sh_info; of a capsule a FileSymbolRef
 
 
-# New offsets in .text of one instruction of the input. If a barrier was inserted in front of it, a
-# jump to the instruction must reach the barrier.
+# New offsets in .text of one instruction of the input. If others were inserted in front of it, such
+# as an error barrier, a jump to the instruction must reach the first of these.
 ctypedef struct InstructionMap:
-    uint64_t jump_target        # of the barrier, if there is one, else of the instruction
+    uint64_t jump_target        # of the first inserted one, if any, else of the instruction
     uint64_t instruction        # of the instruction itself; if it was dropped, of what follows
     uint64_t range_start        # of a register range that begins with it, in code that is updated
 
@@ -133,7 +133,10 @@ cdef inline uint8_t* make_writable(View* view) noexcept nogil:
 
 cdef inline bint read_uleb(const uint8_t* data, uint64_t end, uint64_t* offset,
                            uint64_t* value) noexcept nogil:
-    """Read an unsigned LEB128 number, and move `offset` after it; False if it runs past `end`."""
+    """Read an unsigned LEB128 number, and move `offset` after it.
+
+    False if it runs past `end` or has more than 9 bytes.
+    """
     cdef uint64_t shift = 0
     value[0] = 0
     while offset[0] < end and shift < 63:
@@ -147,7 +150,7 @@ cdef inline bint read_uleb(const uint8_t* data, uint64_t end, uint64_t* offset,
 
 cdef inline bint read_sleb(const uint8_t* data, uint64_t end, uint64_t* offset,
                            int64_t* value) noexcept nogil:
-    """Read a signed LEB128 number, and move `offset` after it; False if it runs past `end`."""
+    """Read a signed LEB128 number, and move `offset` after it; False as from `read_uleb`."""
     cdef uint64_t start = offset[0]
     if not read_uleb(data, end, offset, <uint64_t*>value):
         return False

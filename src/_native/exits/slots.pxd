@@ -62,8 +62,8 @@ cdef inline bint emit_barrier_instruction(CodeBuffer* buffer, const Slot* slot, 
                                           uint32_t waits) noexcept nogil:
     """Emit one instruction, `kind`, of the error barrier: the slot's own, or a new one.
 
-    `slot` ends with the EXIT. A new instruction waits for the scoreboards `waits`, a bit each.
-    False without memory.
+    `slot` ends with the EXIT. In optimized code a new instruction, except CCTL, waits for the
+    scoreboards `waits`, a bit each. False without memory.
     """
     cdef uint8_t word[WORD]
     cdef const uint8_t* exit_word = slot.words + (slot.count - 1) * WORD
@@ -145,7 +145,7 @@ cdef inline bint emit_exit(CodeBuffer* buffer, const Slot* slot, const Needs* ne
     cdef uint8_t body[BARRIER_BODY]
     cdef uint8_t exit_word[WORD]
     cdef uint8_t nop[WORD]
-    cdef uint8_t predicate = slot.words[(slot.count - 1) * WORD + 1] >> 4
+    cdef uint8_t predicate = slot.words[(slot.count - 1) * WORD + 1] >> 4   # of the EXIT
     cdef uint8_t* last                      # the instruction in front of the barrier
     cdef uint32_t cycles = 0                # for which the EXIT and a NOP in front of it wait
     cdef uint32_t waits = 0                 # scoreboards that the barrier waits for

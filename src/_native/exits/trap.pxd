@@ -18,7 +18,10 @@ cdef enum:
 
 
 cdef inline bint is_only_trap(const uint8_t* code, uint64_t size) noexcept nogil:
-    """Return whether a kernel is LDC R1, BPT.TRAP and a branch, and the trap waits only for R1."""
+    """Return whether a kernel is LDC R1, BPT.TRAP and a branch, and the trap waits only for R1.
+
+    LDC must have the stall that nvlink shortens, 2 cycles.
+    """
     cdef uint32_t scoreboard
     if (size < 3 * WORD or opcode(code) != OP_LDC or code[DESTINATION_BYTE] != STACK_POINTER
             or opcode(code + WORD) != OP_BPT or opcode(code + 2 * WORD) != OP_BRANCH):

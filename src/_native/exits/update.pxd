@@ -4,7 +4,8 @@
 # schedule of optimized code stays that of its compiler. The forms differ as follows:
 #
 # * From 13.1 on, fences wait for their guards: a guard is the MEMBAR in front of a fence's own.
-# * From 13.1 on, functions for sm_120 that were not optimized have IADD for IADD3 of two operands.
+# * From 13.1 on, functions for sm_120 and sm_121 that were not optimized have IADD for IADD3 of two
+#   operands.
 # * From 13.2.86 on, a NOP is in front of each BSYNC that makes threads reconverge.
 # * From 13.3 on, functions that were not optimized have no stalls and no scoreboards.
 
@@ -130,7 +131,7 @@ cdef inline bint emit_bare(CodeBuffer* buffer, const Slot* slot) noexcept nogil:
 
 cdef inline bint is_short_add(const uint8_t* word) noexcept nogil:
     """Return whether an instruction is a short IADD3: of two operands, with a carry or without."""
-    cdef uint64_t high = load64(word + 8)
+    cdef uint64_t high = load64(word + 8)   # upper half of the instruction
     return (operation(word) == OP_IADD3 and high & THIRD == THIRD_NONE
             and high >> 16 & 1 != 0)
 
@@ -142,7 +143,7 @@ cdef inline uint32_t iadd_record(const uint8_t* word) noexcept nogil:
     uniform operand and a carry, which were not seen.
     """
     cdef uint64_t high = load64(word + 8)
-    cdef uint32_t form = opcode(word) >> 8 & 0xe
+    cdef uint32_t form = opcode(word) >> 8 & 0xe    # FORM_: kind of the second operand
     if not is_short_add(word):
         return 0
     if form == FORM_REGISTER:

@@ -40,7 +40,7 @@ cdef enum:
 
     CONTROL_BYTE = 13       # first byte of the schedule: stall count, and bit 5 (see set_stall)
     LONGEST_STALL = 15      # cycles
-    # Two control bytes of every instruction that ptxas -O0 makes.
+    # The two control bytes that most instructions of ptxas -O0 have.
     UNOPTIMIZED_WAITING = 0x3fde    # up to 13.2: LONGEST_STALL, waits for scoreboards 0 and 1
     UNOPTIMIZED_BARE = 0x0fc0       # from 13.3 on: no stall, no scoreboard
     WAITS = 0x30            # bits of the second control byte: waits for scoreboards 0 and 1

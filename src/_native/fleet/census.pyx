@@ -58,7 +58,7 @@ cdef class Census:
     cdef list roots             # paths of the trees: bytes, in order of mention
     cdef list buffers           # bytes that rows point into
     cdef Base base              # files of the index as the first block of its state file has them
-    cdef Vec indexed_files      # Indexed: files changed since the base, or found by this run
+    cdef Vec indexed_files      # Indexed: files that were added or changed since the base
     cdef Vec indices            # NameIndex by root: the row of a path in indexed_files
     cdef Vec directories        # Directory: those that this run reads
     cdef TextPool paths         # texts of `path` of all directories
@@ -95,7 +95,8 @@ cdef class Census:
     def set_base(self, list names not None, bytes data not None, places not None):
         """Set the first rows, which stay in `data`; rows of `add_rows` replace them.
 
-        `names` are the paths of the roots, `places` the offsets of the columns in `data`.
+        `names` are the paths of the roots, `places` the offsets of the columns in `data`, and the
+        end of the last.
         """
         cdef Py_ssize_t ends, stamps, roots, slots, text, stop
         ends, stamps, roots, slots, text, stop = places
@@ -131,7 +132,8 @@ cdef class Census:
         """Add columns of files; a later row of a file replaces earlier ones.
 
         `names` are the paths of roots. By file: `roots` is the number of its root among these,
-        `ends` the end of its path in `text`, and `gone` whether it was removed.
+        `stamps` its Stamp, and `gone` whether it was removed. The path of file i is `text` from
+        `ends[i]` to `ends[i + 1]`.
         """
         cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
         cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
@@ -204,8 +206,9 @@ cdef class Census:
     def walk(self, bytes root not None, bytes skipped, int64_t largest, int64_t youngest):
         """Find all files below a root, except in the directory `skipped`.
 
-        Files of more than `largest` bytes are ignored. Those that changed after `youngest` (ns) get
-        an unknown stamp. Returns the path and errno of each directory that could not be read.
+        Empty files and those of more than `largest` bytes are ignored. Files that changed after
+        `youngest` (ns) get an unknown stamp. Returns path and errno of each directory that cannot
+        be read.
         """
         cdef size_t first = self.directories.count
         cdef uint32_t root_number = self.number_root(root)

@@ -24,6 +24,7 @@ cdef bytes check_rows(bytes data, Py_ssize_t width, Py_ssize_t rows):
 
 def number_pages(bytes values not None, int width, bytes valid=None):
     """Return Parquet pages of values of `width` bytes (4, 8, 16); 0 in `valid` marks a null row."""
+    # The pages are: dictionary page or None, number of its values (0 for None), data page.
     cdef Py_ssize_t rows
     cdef uint8_t* value = <uint8_t*>PyBytes_AS_STRING(values)
     cdef const uint8_t* flags = NULL
@@ -67,6 +68,7 @@ def number_pages(bytes values not None, int width, bytes valid=None):
 
 def flag_pages(bytes flags not None):
     """Return Parquet pages of booleans; `flags` has a byte for each, 0 for False."""
+    # There is no dictionary: the result is (None, 0, data page).
     cdef size_t i, flag_count = PyBytes_GET_SIZE(flags)
     cdef const uint8_t* flag = <const uint8_t*>PyBytes_AS_STRING(flags)
     cdef uint8_t* place
@@ -90,6 +92,7 @@ def flag_pages(bytes flags not None):
 def text_pages(bytes ends not None, bytes text not None, bytes numbers=None):
     """Return Parquet pages of texts: text `i` is `text` from `ends[i]` to `ends[i + 1]` (int64)."""
     # With `numbers` (int32), these texts are a dictionary: a row has the number of its text, or -1.
+    # The pages are: dictionary page or None, number of its texts (0 for None), data page.
     cdef Py_ssize_t text_count = check_ends(ends, text), rows = text_count, i
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const char* base = PyBytes_AS_STRING(text)

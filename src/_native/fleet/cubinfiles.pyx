@@ -27,8 +27,8 @@ from read.filekinds cimport input_kind
 
 def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher):
     """Return an IndexedKind (a byte) for each file, and the objects and sections of cubins."""
-    # Files of more than `largest` bytes are not read. `first` is the number of the first object in
-    # the index, `hasher` the address of the function that hashes contents, or 0.
+    # Files of more than `largest` bytes are not read. `first` is the number of the first cubin in
+    # the index, `hasher` the address of the function that hashes contents, or 0 for no hashes.
     cdef list names
     cdef bytes roots, ends, text, stamps
     names, roots, ends, text, stamps = files

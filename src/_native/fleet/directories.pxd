@@ -49,7 +49,7 @@ ctypedef struct Directory:
 # Directories of one depth, which threads read together, and the limits for all their files.
 ctypedef struct Level:
     Directory* directories
-    const char* skipped         # path of a directory that is not read
+    const char* skipped         # path of a directory that is not read, or empty
     int64_t largest             # bytes of the largest file that is listed
     int64_t youngest            # ns: the stamp of a file that changed later becomes unknown
 

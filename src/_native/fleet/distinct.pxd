@@ -13,8 +13,8 @@ cdef enum:
 cdef inline bint find_distinct(const Vec* values, Vec* distinct, Vec* numbers) noexcept nogil:
     """Append distinct values, and for each row the number of its value; False without memory.
 
-    If more than half of the values differ, `distinct` stays empty: a dictionary would not be
-    smaller than the column.
+    If there are more distinct values than half of the rows, `distinct` stays empty, and `numbers`
+    have no meaning: a dictionary would not be smaller than the column.
     """
     cdef int32_t* number = <int32_t*>vec_extend(numbers, values.count)
     cdef Scratch scratch
@@ -31,8 +31,8 @@ cdef inline bint number_values(const Vec* values, Vec* distinct, int32_t* number
                                Scratch* scratch) noexcept nogil:
     """Append distinct values, and set the number of each row's value; False without memory.
 
-    If more than half of the values differ, `distinct` becomes empty. `scratch` is empty, and gets
-    the hash table.
+    If there are more distinct values than half of the rows, `distinct` becomes empty. `scratch` is
+    empty, and gets the hash table.
     """
     cdef size_t width = values.row, i, slot, limit = values.count // 2
     cdef size_t mask = FIRST_SLOTS - 1
