@@ -103,11 +103,11 @@ class CallRow:
 
 
 class ClashRow:
-    """Two definitions of one name that exclude each other."""
+    """A contradiction between two symbols of one name: definitions, or mentions."""
 
     kind: int  # Clash
-    symbol: int  # SymbolRow of the later one
-    first: int  # SymbolRow of the earlier one
+    symbol: int  # SymbolRow of the later one; COMMON, FUNCTION_AS_VARIABLE: of one
+    first: int  # SymbolRow of the earlier one; in these two kinds as `symbol`
 
 
 class OutRow:
@@ -230,12 +230,12 @@ class PatchRow:
 
 
 class PoolRow:
-    """A piece of a function's pool (its constants in bank 2), and its place in a kernel's pool."""
+    """A piece of a function's pool (its constants in bank 2), and its place in an entity's pool."""
 
     section: int  # input section with the bytes
-    kernel: int  # entity whose pool has the piece
+    kernel: int  # entity whose pool has the piece: a kernel, or `function` itself
     offset: int  # of the piece in .nv.constant2 of the kernel
-    end: int  # bytes of .nv.constant2 once this function's pieces are in it
+    end: int  # bytes of .nv.constant2 with this piece, or with all of `function`
     function: int  # entity; the kernel itself for pieces of its own
     align: int  # alignment of .nv.constant2 of the kernel from this piece on
     flags: int  # PoolFlag
@@ -254,7 +254,7 @@ class UseRow:
     """A kernel whose code, or that of a function that it reaches, refers to a variable."""
 
     variable: int  # number of a VariableRow
-    kernel: int  # number of a kernel
+    kernel: int  # number of a kernel; with -r, and if idle, only its own code counts
 
 
 class ExternUseRow:

@@ -53,14 +53,14 @@ cdef inline bint is_function_bank(uint16_t kind) noexcept nogil:
 
 
 cdef inline bint is_user_bank(uint16_t kind, uint16_t bank) noexcept nogil:
-    """Return whether sections have the constants of a file: `.nv.constant3`."""
+    """Return whether sections have the constants of a file: `.nv.constant3`, in either form."""
     return bank == USER_BANK and KIND[kind].first_bank == USER_BANK
 
 
 cdef inline bint is_renamed(const OutRow* row) noexcept nogil:
-    """Return whether the final file has another name for a section (docs/order.md).
+    """Return whether, from sm_100 on, the final file has another name for a section.
 
-    The second program, which makes that file from sm_100 on, renames it.
+    The second program, which makes that file, renames banks of constants (docs/order.md).
     """
     return KIND[row.kind].bytes_shrunk != 0 and has_twin(row.kind, row.bank)
 
@@ -79,7 +79,7 @@ cdef inline const char* first_name(uint16_t kind, uint16_t bank) noexcept nogil:
 
 
 cdef inline uint8_t bytes_shrunk(const OutRow* row) noexcept nogil:
-    """Return the bytes by which a section's final name is shorter than the one it has before."""
+    """Return the bytes by which the final name of a renamed section is shorter than the first."""
     return KIND[row.kind].bytes_shrunk - (KIND[row.kind].first_bank != 0 and row.bank == PIC_BANK)
 
 

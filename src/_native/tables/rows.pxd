@@ -141,7 +141,7 @@ cdef enum:
     SYSTEM_RESERVE = 0x40
 
 cdef inline bint is_root(const EntityRow* entity) noexcept nogil:
-    """Return whether an entity is a kernel, unless a selection of kernels excludes it."""
+    """Return whether an entity is a kernel that no selection of kernels excludes."""
     return entity.flags & EF_KERNEL and not entity.flags & EF_UNSELECTED
 
 cdef inline bint has_lost(uint8_t resolution) noexcept nogil:
@@ -165,11 +165,11 @@ cdef packed struct CallRow:
     int32_t block               # CallBlock
     uint32_t of_linked_copy     # 1: from the linked definition. At first the definition's SymbolRow
 
-# Two definitions of one name that exclude each other.
+# A contradiction between two symbols of one name: definitions, or mentions.
 cdef packed struct ClashRow:
     uint32_t kind               # Clash
-    SymbolNumber symbol         # SymbolRow of the later one
-    SymbolNumber first          # SymbolRow of the earlier one
+    SymbolNumber symbol         # SymbolRow of the later one; COMMON, FUNCTION_AS_VARIABLE: of one
+    SymbolNumber first          # SymbolRow of the earlier one; in these two kinds as `symbol`
 
 # Bits of OutRow.marks.
 cdef enum OutFlag:

@@ -13,14 +13,15 @@ def analyze(merged: MergedTables) -> None:
 def find_recursive(merged: MergedTables) -> tuple[list[int], bool]:
     """Return kernels of unbounded stack, and whether any reaches more registers than its limit.
 
-    The kernels are entities in creation order, each once for every function without a bound that it
-    calls. The second value says whether any kernel reaches a function with more registers than the
-    kernel itself was limited to.
+    The kernels are live entities in creation order, without idle ones, each once for every function
+    without a bound that it calls. The second value says whether any kernel reaches a function with
+    more registers than the kernel itself was limited to.
     """
 
 def find_unpatched(merged: MergedTables) -> int:
-    """Return the entity of the first function without the attribute TOOLS_PATCH_FUNC, or -1.
+    """Return the first defined function (entity) without the attribute TOOLS_PATCH_FUNC, or -1.
 
     The attribute TOOLS_PATCH_FUNC of a function says that it was compiled as a patch for tools,
-    such as debuggers. The first function is the one that was created first.
+    such as debuggers. The first function is the one that was created first. A function whose
+    code is a part of another one's is omitted.
     """

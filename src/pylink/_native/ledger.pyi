@@ -14,7 +14,7 @@ class Measured:
     number; `like` also ignores EIATTR_SW2861232_WAR, which only some chips need. Other payloads
     have empty ones. `same_as` is the number of the entry with equal contents that is compressed
     instead of this one, or -1. `frame_size` is the size of the Zstandard frame in bytes, 0 if none
-    was made; `frame` is None without `keep_frames`.
+    was made; `frame` is then None, as also without `keep_frames`.
     """
 
     elf_type: int

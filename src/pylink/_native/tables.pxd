@@ -56,7 +56,7 @@ cdef class Calls(Table):
     cdef const CallRow* rows          # rows of the call graph
 
 cdef class Clashes(Table):
-    cdef const ClashRow* rows         # conflicting definitions
+    cdef const ClashRow* rows         # contradictions between symbols of one name
 
 cdef class Functions(Table):
     cdef const FunctionRow* rows      # registers and stack by entity

@@ -36,5 +36,5 @@ COUNTS = ("rms", "min", "max", "occ", "self_min", "self_max")
 
 
 def columns(version: int) -> tuple[str, ...]:
-    """Return the columns of a version; those that later versions add at the end are not read."""
+    """Return the columns of a version; what versions after 4 add at the end is not read."""
     return COLUMNS[min(version, NEWEST)]

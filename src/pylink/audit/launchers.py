@@ -81,7 +81,7 @@ def find_launchers(name: str, data: bytes) -> Iterator[Launcher]:
 
 
 def _find_in_object(name: str, data: bytes) -> Iterator[Launcher]:
-    """Yield the launchers of one object, each once."""
+    """Yield the launchers of one object, each function once with the first kernel found."""
     try:
         file = read_sections(data)
     except ValueError as error:
