@@ -194,7 +194,7 @@ class FunctionRow:
 
     regcount: int  # of a kernel: the largest of all functions reached
     stack: int  # bytes of the deepest path; NO_STACK_BOUND with recursion
-    raised_by: int  # function whose register count a kernel took over, or -1
+    raised_by: int  # function whose register count it took over or passes on, or -1
     info: int  # .nv.info.F of the linked definition, or -1
     merc_info: int  # .nv.merc.nv.info.F of the linked definition, or -1
     recursive_calls: int  # of a kernel: callees without a bound on their stack
@@ -224,7 +224,7 @@ class PatchRow:
 
     offset: int  # in the image
     value: int  # S + A; with `implicit`, S: the field holds A
-    type: int  # R_CUDA_ or R_MERCURY_ number
+    type: int  # R_CUDA_ number; for a mercury type that of its plain one
     bank: int  # of the section that has the symbol, or 0
     implicit: int  # 1: the entry is a Rel
 

@@ -18,12 +18,12 @@ cdef inline bint is_a(uint16_t kind, uint32_t bits) noexcept nogil:
 
 
 cdef inline bint is_function(uint16_t kind) noexcept nogil:
-    """Return whether sections are code of a function, in either form."""
+    """Return whether sections of a kind are code of a function, in plain or mercury form."""
     return is_a(kind, IS_CODE | IS_CAPSULE)
 
 
 cdef inline bint is_owned(uint16_t kind) noexcept nogil:
-    """Return whether sections belong to a function: their `target` is its code or its capsule."""
+    """Return whether sections of a kind belong to a function: `target` is its code or capsule."""
     return KIND[kind].owner != K_NULL
 
 
@@ -38,22 +38,23 @@ cdef inline bint is_merc(uint16_t kind, uint32_t bits) noexcept nogil:
 
 
 cdef inline bint is_function_info(uint16_t kind) noexcept nogil:
-    """Return whether sections have the attributes of a function: `.nv.info.F`."""
+    """Return whether sections of a kind have the attributes of a function: `.nv.info.F`."""
     return is_plain(kind, IS_RECORDS) and is_owned(kind)
 
 
 cdef inline bint is_pool(uint16_t kind, uint16_t bank) noexcept nogil:
-    """Return whether sections have literals and jump tables of a function: `.nv.constant2.F`."""
+    """Return whether such sections have literals and jump tables of a function: `.nv.constant2.F`.
+    """
     return bank == POOL_BANK and is_plain(kind, IS_LITERALS)
 
 
 cdef inline bint is_function_bank(uint16_t kind) noexcept nogil:
-    """Return whether sections are a constant bank of a function, such as `.nv.constant0.F`."""
+    """Return whether sections of a kind are a constant bank of a function: `.nv.constant0.F`."""
     return is_plain(kind, IS_PARAMETERS | IS_LITERALS)
 
 
 cdef inline bint is_user_bank(uint16_t kind, uint16_t bank) noexcept nogil:
-    """Return whether sections have the constants of a file: `.nv.constant3`, in either form."""
+    """Return whether sections of this kind and bank are a file's constants: `.nv.constant3`."""
     return bank == USER_BANK and KIND[kind].first_bank == USER_BANK
 
 

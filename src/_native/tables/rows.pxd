@@ -278,7 +278,7 @@ cdef packed struct RebuildRow:
 cdef packed struct FunctionRow:
     uint32_t regcount           # of a kernel: the largest of all functions reached
     uint32_t stack              # bytes of the deepest path; NO_STACK_BOUND with recursion
-    EntityNumber raised_by      # function whose register count a kernel took over, or -1
+    EntityNumber raised_by      # function whose register count it took over or passes on, or -1
     SectionNumber info          # .nv.info.F of the linked definition, or -1
     SectionNumber merc_info     # .nv.merc.nv.info.F of the linked definition, or -1
     uint32_t recursive_calls    # of a kernel: callees without a bound on their stack
@@ -302,7 +302,7 @@ cdef packed struct PlaceRow:
 cdef packed struct PatchRow:
     uint64_t offset             # in the image
     uint64_t value              # S + A; with `implicit`, S: the field holds A
-    uint32_t type               # R_CUDA_ or R_MERCURY_ number
+    uint32_t type               # R_CUDA_ number; for a mercury type that of its plain one
     uint16_t bank               # of the section that has the symbol, or 0
     uint16_t implicit           # 1: the entry is a Rel
 

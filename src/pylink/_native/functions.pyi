@@ -7,7 +7,8 @@ def analyze(merged: MergedTables) -> None:
 
     `stack` is the deepest sum of frames in bytes over the calls, NO_STACK_BOUND once a
     recursion is reached. A kernel's `regcount` is the largest of all functions it reaches, or its
-    own if it or one of them sets the number of registers itself (REG_RECONFIG).
+    own if `keeps` has a bit: for example, if it or one of them sets the number of registers itself
+    (REG_RECONFIG).
     """
 
 def find_recursive(merged: MergedTables) -> tuple[list[int], bool]:

@@ -13,6 +13,6 @@ def record_resolved(merged: MergedTables) -> None:
 def refers_to_deleted_array(placed: PlacedTables, reserved: int) -> bool:
     """Return whether debug data refers to an extern array that has lost its symbol.
 
-    Every reference outside of plain code counts. False if `.nv_debug.shared` has no variables after
-    its `reserved` bytes, those of the system.
+    Every reference from a section other than code counts. False if `.nv_debug.shared` has no
+    variables after its `reserved` bytes, those of the system.
     """

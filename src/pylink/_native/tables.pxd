@@ -1,5 +1,5 @@
-# Tables that own their rows; `tables.pyi` beside this says what each holds. Kernels cimport these
-# types and those of `results.pxd`; everything else that they cimport is inline functions and
+# Tables that own their rows; `tables.pyi` beside this says what each holds. Native modules cimport
+# these types and those of `results.pxd`; everything else that they cimport is inline functions and
 # structs.
 
 from cpython.object cimport PyObject

@@ -115,7 +115,7 @@ class Link:
 
     @property
     def output_path(self) -> str:
-        """The file that each contender writes."""
+        """The file that each contender (a linker to measure) writes."""
         return os.path.join(self.directory, OUTPUT)
 
     def part(self, size: int) -> list[int]:
