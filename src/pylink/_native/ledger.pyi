@@ -72,7 +72,8 @@ class Ledger:
 
         A payload without bytes is read from `file`, a descriptor, at its offset. Its `packed` bytes
         in the file become `full` bytes. The rows of a payload share the installed and the
-        downloaded bytes in proportion to their sizes. Frames are those of the Zstandard `level`.
+        downloaded bytes in proportion to their sizes. Frames are those of the Zstandard `level`;
+        `keep_frames` returns them, too.
 
         None for a payload that cannot be decompressed, and for a cubin with damaged headers; these
         are not counted. EOFError if the file is too short, OSError if it cannot be read.

@@ -37,7 +37,7 @@ LOGGER = "pylink"
 class LinkCancelled(Exception):
     """A link was cancelled between two phases by `cancel`.
 
-    No output was written; an existing output file is unchanged.
+    This link wrote no output; an existing output file is unchanged.
     """
 
     def __init__(self, message: str = "the link was cancelled") -> None:

@@ -76,7 +76,7 @@ class LinkResult:
 
     @property
     def sections(self) -> Table[SectionRow]:
-        """A row for each section of the image but the null one, in order; read at the first use."""
+        """A row for each section of the image, without the null one; read at the first use."""
         if self._sections is None:
             from pylink.api.tables import section_table
 

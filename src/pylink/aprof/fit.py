@@ -42,8 +42,8 @@ LEAST_SPAN = 3.8
 COURSE_STARTS = (1 / 4, 1 / 2)
 FEWEST_COURSE_SIZES = 4
 # Sizes up to half of the largest confirm a steep growth that all sizes show if they forecast about
-# the same multiple, the cost at twice the largest size divided by the cost there: |log(their
-# multiple / that of all)| is below this.
+# the same multiple: |log(their multiple / that of all)| is below this. A multiple is the cost at
+# twice the largest size, divided by the cost there.
 CONFIRM_LOG_ERROR = 0.15
 # Sizes are whole numbers, so a range of them, such as the last doubling, may miss its bound by this
 # factor.
@@ -354,7 +354,7 @@ class _Curve:
     def _fit_courses(self) -> list[_Course]:
         """Return the powers fitted to the last two doublings and to the last one.
 
-        One with too few points is left out. If both have too few, return the power fitted to all.
+        One with too few points is omitted. If both have too few, return the power fitted to all.
         """
         sizes = self.points.sizes
         courses = []

@@ -16,8 +16,8 @@ INPUT_METRICS = ("rms", "drms", "rvms")
 # Columns of versions 0 and 1, and those that version 2 began with.
 _OLD = ("rms", "min", "max", "sum", "sqr", "occ")
 _SELF = ("rms", "min", "max", "sum", "occ", "real", "self_sum")
-# Columns of p and q lines after the id, by version. A column that a version lacks is 0, except
-# `real`, which is `sum`.
+# Columns of p and q lines (points of routines and of contexts) after the id, by version. A column
+# that a version lacks is 0, except `real`, which is `sum`.
 COLUMNS = {
     0: _OLD,
     1: _OLD,
