@@ -19,7 +19,7 @@ cdef enum:
     STAYS = 8           # variable, kernel while it is placed: its section stays even without bytes
     SURVIVES = 1        # kernel: the output has its section
     HAS_SYMBOL = 2      # kernel: the output has the section's symbol
-    EXTERN_ALIGN = 16   # bytes: least alignment of a section with extern arrays
+    EXTERN_ALIGN = 16   # bytes: least alignment of extern arrays, and of sections with them
     RESERVED = 0x400    # bytes of shared memory, at its start, that the system has from sm_90 on
 
 # Numbers of rows, as in tables/rows.pxd. A kernel here is one that is linked: an element of
