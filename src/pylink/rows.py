@@ -103,11 +103,11 @@ class CallRow:
 
 
 class ClashRow:
-    """Two definitions of one name that exclude each other."""
+    """A contradiction between two symbols of one name: definitions, or mentions."""
 
     kind: int  # Clash
-    symbol: int  # SymbolRow of the later one
-    first: int  # SymbolRow of the earlier one
+    symbol: int  # SymbolRow of the later one; COMMON, FUNCTION_AS_VARIABLE: of one
+    first: int  # SymbolRow of the earlier one; in these two kinds as `symbol`
 
 
 class OutRow:
@@ -194,7 +194,7 @@ class FunctionRow:
 
     regcount: int  # of a kernel: the largest of all functions reached
     stack: int  # bytes of the deepest path; NO_STACK_BOUND with recursion
-    raised_by: int  # function whose register count a kernel took over, or -1
+    raised_by: int  # function whose register count it took over or passes on, or -1
     info: int  # .nv.info.F of the linked definition, or -1
     merc_info: int  # .nv.merc.nv.info.F of the linked definition, or -1
     recursive_calls: int  # of a kernel: callees without a bound on their stack
@@ -224,18 +224,18 @@ class PatchRow:
 
     offset: int  # in the image
     value: int  # S + A; with `implicit`, S: the field holds A
-    type: int  # R_CUDA_ or R_MERCURY_ number
+    type: int  # R_CUDA_ number; for a mercury type that of its plain one
     bank: int  # of the section that has the symbol, or 0
     implicit: int  # 1: the entry is a Rel
 
 
 class PoolRow:
-    """A piece of a function's pool (its constants in bank 2), and its place in a kernel's pool."""
+    """A piece of a function's pool (its constants in bank 2), and its place in an entity's pool."""
 
     section: int  # input section with the bytes
-    kernel: int  # entity whose pool has the piece
+    kernel: int  # entity whose pool has the piece: a kernel, or `function` itself
     offset: int  # of the piece in .nv.constant2 of the kernel
-    end: int  # bytes of .nv.constant2 once this function's pieces are in it
+    end: int  # bytes of .nv.constant2 with this piece, or with all of `function`
     function: int  # entity; the kernel itself for pieces of its own
     align: int  # alignment of .nv.constant2 of the kernel from this piece on
     flags: int  # PoolFlag
@@ -254,7 +254,7 @@ class UseRow:
     """A kernel whose code, or that of a function that it reaches, refers to a variable."""
 
     variable: int  # number of a VariableRow
-    kernel: int  # number of a kernel
+    kernel: int  # number of a kernel; with -r, and if idle, only its own code counts
 
 
 class ExternUseRow:

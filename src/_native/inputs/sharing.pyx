@@ -40,7 +40,7 @@ cdef inline bint is_packed(const PickRow* pick, const int32_t* arena_number,
 
 
 def list_packed(bytes picks, bytes arena_numbers):
-    """Return the place (arena number << 48 | offset) of each packed payload in shared arenas."""
+    """Return the place (arena number << 48 | offset) of compressed payloads in shared arenas."""
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef Py_ssize_t arena_count = PyBytes_GET_SIZE(arena_numbers) // 4, i

@@ -336,7 +336,7 @@ def file_bank_size(Outs outs not None, int bank):
 
 
 def find_large_pools(Outs outs not None, uint64_t limit):
-    """List the OutRow numbers of the literal pools and jump tables with more than `limit` bytes."""
+    """List the OutRows of pools (literals and jump tables of a function) above `limit` bytes."""
     cdef size_t i
     cdef const OutRow* row = outs.rows
     cdef list large = []

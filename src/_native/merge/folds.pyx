@@ -69,8 +69,9 @@ cdef bint pair_files(const uint8_t* arena, const SectionRow* sections, const Fil
                      const FileRow* reference, SectionNumber* stand_ins) noexcept nogil:
     """Set the section of `reference` that replaces each Mercury debug section of `candidate`.
 
-    It is entered in `stand_ins`, by input section. False if these sections of the two files do not
-    correspond in order, size and name.
+    It is entered in `stand_ins`, by input section; sections without bytes of their own (`can_fold`)
+    have none. False if a section of `candidate` lacks its counterpart of the same place, size and
+    name.
     """
     cdef SectionRef i, j = reference.first_section
     cdef SectionRef end = reference.first_section + reference.section_count

@@ -404,7 +404,7 @@ def find_recursive(MergedTables merged not None):
 
 
 def find_unpatched(MergedTables merged not None):
-    """Return the entity of the first function without the attribute TOOLS_PATCH_FUNC, or -1."""
+    """Return the first defined function (entity) without the attribute TOOLS_PATCH_FUNC, or -1."""
     cdef ObjectsView objects
     cdef const SectionRow* info
     cdef const EntityRow* entities = merged.entities.rows

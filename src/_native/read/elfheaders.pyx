@@ -108,7 +108,7 @@ cdef ElfSections list_sections(const uint8_t* data, uint64_t size):
 
 
 def find_section(data not None, bytes name not None):
-    """Return offset and size of the contents of the first section with this name, or None."""
+    """Return offset and size of the first section of this name that has bytes; None without one."""
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:

@@ -65,9 +65,9 @@ cdef inline bint is_idle(const EntityRow* entity) noexcept nogil:
 
 cdef inline bint find_edge_of_call(const CallRow* call, size_t entities, NodeRef* tail,
                                    NodeRef* head) noexcept nogil:
-    """Set `tail` and `head` to the nodes that the edge of a row leads from and to.
+    """Set `tail` and `head` to the nodes that the edge of row `call` leads from and to.
 
-    `entities` is the number of entities. False for a row without an edge.
+    `entities` is the number of entities. False for a row without an edge (see CallBlock).
     """
     if call.block == BLOCK_DIRECT:
         tail[0] = call.caller

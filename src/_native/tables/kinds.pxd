@@ -18,12 +18,12 @@ cdef inline bint is_a(uint16_t kind, uint32_t bits) noexcept nogil:
 
 
 cdef inline bint is_function(uint16_t kind) noexcept nogil:
-    """Return whether sections are code of a function, in either form."""
+    """Return whether sections of a kind are code of a function, in plain or mercury form."""
     return is_a(kind, IS_CODE | IS_CAPSULE)
 
 
 cdef inline bint is_owned(uint16_t kind) noexcept nogil:
-    """Return whether sections belong to a function: their `target` is its code or its capsule."""
+    """Return whether sections of a kind belong to a function: `target` is its code or capsule."""
     return KIND[kind].owner != K_NULL
 
 
@@ -38,30 +38,31 @@ cdef inline bint is_merc(uint16_t kind, uint32_t bits) noexcept nogil:
 
 
 cdef inline bint is_function_info(uint16_t kind) noexcept nogil:
-    """Return whether sections have the attributes of a function: `.nv.info.F`."""
+    """Return whether sections of a kind have the attributes of a function: `.nv.info.F`."""
     return is_plain(kind, IS_RECORDS) and is_owned(kind)
 
 
 cdef inline bint is_pool(uint16_t kind, uint16_t bank) noexcept nogil:
-    """Return whether sections have literals and jump tables of a function: `.nv.constant2.F`."""
+    """Return whether such sections have literals and jump tables of a function: `.nv.constant2.F`.
+    """
     return bank == POOL_BANK and is_plain(kind, IS_LITERALS)
 
 
 cdef inline bint is_function_bank(uint16_t kind) noexcept nogil:
-    """Return whether sections are a constant bank of a function, such as `.nv.constant0.F`."""
+    """Return whether sections of a kind are a constant bank of a function: `.nv.constant0.F`."""
     return is_plain(kind, IS_PARAMETERS | IS_LITERALS)
 
 
 cdef inline bint is_user_bank(uint16_t kind, uint16_t bank) noexcept nogil:
-    """Return whether sections have the constants of a file: `.nv.constant3`."""
+    """Return whether sections of this kind and bank are a file's constants: `.nv.constant3`."""
     return (bank == USER_BANK and KIND[kind].first_bank == USER_BANK
             and not KIND[kind].mercury)
 
 
 cdef inline bint is_renamed(const OutRow* row) noexcept nogil:
-    """Return whether the final file has another name for a section (docs/order.md).
+    """Return whether, from sm_100 on, the final file has another name for a section.
 
-    The second program, which makes that file from sm_100 on, renames it.
+    The second program, which makes that file, renames banks of constants (docs/order.md).
     """
     return KIND[row.kind].bytes_shrunk != 0 and has_twin(row.kind, row.bank)
 
@@ -80,7 +81,7 @@ cdef inline const char* first_name(uint16_t kind, uint16_t bank) noexcept nogil:
 
 
 cdef inline uint8_t bytes_shrunk(const OutRow* row) noexcept nogil:
-    """Return the bytes by which a section's final name is shorter than the one it has before."""
+    """Return the bytes by which the final name of a renamed section is shorter than the first."""
     return KIND[row.kind].bytes_shrunk - (KIND[row.kind].first_bank != 0 and row.bank == PIC_BANK)
 
 

@@ -16,12 +16,12 @@ cdef enum PoolFlag:
 ctypedef int32_t PoolNumber
 ctypedef size_t PoolCounter
 
-# A piece of a function's pool (its constants in bank 2), and its place in a kernel's pool.
+# A piece of a function's pool (its constants in bank 2), and its place in an entity's pool.
 cdef packed struct PoolRow:
     SectionNumber section       # input section with the bytes
-    EntityNumber kernel         # entity whose pool has the piece
+    EntityNumber kernel         # entity whose pool has the piece: a kernel, or `function` itself
     uint64_t offset             # of the piece in .nv.constant2 of the kernel
-    uint64_t end                # bytes of .nv.constant2 once this function's pieces are in it
+    uint64_t end                # bytes of .nv.constant2 with this piece, or with all of `function`
     EntityRef function          # entity; the kernel itself for pieces of its own
     uint32_t align              # alignment of .nv.constant2 of the kernel from this piece on
     uint32_t flags              # PoolFlag

@@ -141,7 +141,7 @@ cdef enum:
     SYSTEM_RESERVE = 0x40
 
 cdef inline bint is_root(const EntityRow* entity) noexcept nogil:
-    """Return whether an entity is a kernel, unless a selection of kernels excludes it."""
+    """Return whether an entity is a kernel that no selection of kernels excludes."""
     return entity.flags & EF_KERNEL and not entity.flags & EF_UNSELECTED
 
 cdef inline bint has_lost(uint8_t resolution) noexcept nogil:
@@ -165,11 +165,11 @@ cdef packed struct CallRow:
     int32_t block               # CallBlock
     uint32_t of_linked_copy     # 1: from the linked definition. At first the definition's SymbolRow
 
-# Two definitions of one name that exclude each other.
+# A contradiction between two symbols of one name: definitions, or mentions.
 cdef packed struct ClashRow:
     uint32_t kind               # Clash
-    SymbolNumber symbol         # SymbolRow of the later one
-    SymbolNumber first          # SymbolRow of the earlier one
+    SymbolNumber symbol         # SymbolRow of the later one; COMMON, FUNCTION_AS_VARIABLE: of one
+    SymbolNumber first          # SymbolRow of the earlier one; in these two kinds as `symbol`
 
 # Bits of OutRow.marks.
 cdef enum OutFlag:
@@ -278,7 +278,7 @@ cdef packed struct RebuildRow:
 cdef packed struct FunctionRow:
     uint32_t regcount           # of a kernel: the largest of all functions reached
     uint32_t stack              # bytes of the deepest path; NO_STACK_BOUND with recursion
-    EntityNumber raised_by      # function whose register count a kernel took over, or -1
+    EntityNumber raised_by      # function whose register count it took over or passes on, or -1
     SectionNumber info          # .nv.info.F of the linked definition, or -1
     SectionNumber merc_info     # .nv.merc.nv.info.F of the linked definition, or -1
     uint32_t recursive_calls    # of a kernel: callees without a bound on their stack
@@ -302,7 +302,7 @@ cdef packed struct PlaceRow:
 cdef packed struct PatchRow:
     uint64_t offset             # in the image
     uint64_t value              # S + A; with `implicit`, S: the field holds A
-    uint32_t type               # R_CUDA_ or R_MERCURY_ number
+    uint32_t type               # R_CUDA_ number; for a mercury type that of its plain one
     uint16_t bank               # of the section that has the symbol, or 0
     uint16_t implicit           # 1: the entry is a Rel
 

@@ -19,8 +19,8 @@ cdef enum:
     STAYS = 8           # variable, kernel while it is placed: its section stays even without bytes
     SURVIVES = 1        # kernel: the output has its section
     HAS_SYMBOL = 2      # kernel: the output has the section's symbol
-    EXTERN_ALIGN = 16   # bytes: alignment of extern arrays
-    RESERVED = 0x400    # bytes at the start that the system has from sm_90 on
+    EXTERN_ALIGN = 16   # bytes: least alignment of extern arrays, and of sections with them
+    RESERVED = 0x400    # bytes of shared memory, at its start, that the system has from sm_90 on
 
 # Numbers of rows, as in tables/rows.pxd. A kernel here is one that is linked: an element of
 # `SharedTables.kernel_entities`.
@@ -41,7 +41,7 @@ cdef packed struct VariableRow:
 # A kernel whose code, or that of a function that it reaches, refers to a variable.
 cdef packed struct UseRow:
     VariableRef variable    # number of a VariableRow
-    KernelRef kernel        # number of a kernel
+    KernelRef kernel        # number of a kernel; with -r, and if idle, only its own code counts
 
 # A kernel that uses an extern array. Kernels with the same `tie`, not -1, have it at one address.
 cdef packed struct ExternUseRow:

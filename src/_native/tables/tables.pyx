@@ -294,7 +294,7 @@ cdef class Calls(Table):
 
 
 cdef class Clashes(Table):
-    """Conflicting definitions of one name."""
+    """Contradictions between symbols of one name."""
 
     def __cinit__(self, data=b""):
         self.rows = <const ClashRow*>self.hold(sizeof(ClashRow), CLASH_ROW)
@@ -308,7 +308,7 @@ cdef class Functions(Table):
 
 
 cdef class LiteralPools(Table):
-    """Pieces of literal pools that go to kernels, in order of placement."""
+    """Pieces of pools of literals, and where each is in which pool, in order of placement."""
 
     def __cinit__(self, data=b""):
         self.rows = <const PoolRow*>self.hold(sizeof(PoolRow), POOL_ROW)

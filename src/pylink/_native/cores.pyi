@@ -1,6 +1,6 @@
 """The number of threads that the kernels of this process use.
 
-A kernel uses one more thread for each 4 MiB that it moves, at most 32.
+A kernel uses one more thread for each 4 MiB that it moves, if one is free, at most 32 in all.
 """
 
 def count_cores() -> int:
@@ -14,7 +14,8 @@ def read_quota(groups: bytes, root: bytes) -> int:
     """Return how many processors quotas of a control group and its parents allow, rounded up.
 
     `groups` is a file such as /proc/self/cgroup, `root` the directory where control groups are
-    mounted. Without a quota, the result is 0.
+    mounted. The smallest quota counts; in version 1 of control groups, that of the root. Without a
+    quota, the result is 0.
     """
 
 def take_threads(most: int) -> int:

@@ -11,10 +11,10 @@ from typing import TypeAlias
 # (offset u64, size u64, count u64): one input's contents in the arena, and how many of the next
 # rows of the table with relocations or patches are its own.
 Pieces: TypeAlias = bytes
-# (r_offset u64, target u32, outcome u32): offset in the piece; place of a live function in the
-# order of the output's symbols; outcome of the symbol. Outcomes: 0 the copy in the output, 1 a
-# function that is not in the output, 2 a copy that lost to another one or was replaced, 3 not a
-# function (such rows are ignored).
+# (r_offset u64, target u32, outcome u32): offset in the piece; a number that grows with the place
+# of a live function in the order of the output's symbols; outcome of the symbol. Outcomes: 0 the
+# copy in the output, 1 a function that is not in the output, 2 a copy that lost to another one or
+# was replaced, 3 not a function (such rows are ignored).
 PieceRelocations: TypeAlias = bytes
 # (r_offset u64, value u64) for each field that the link resolved in the header of a line unit: its
 # offset in the mercury form of the piece, and its value, of which the low 32 bits are written.

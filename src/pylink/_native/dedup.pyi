@@ -83,10 +83,11 @@ class Vectors:
     def shape(self) -> bytes:
         """Return the sizes of the primary entries as packed uint64."""
     def signature(self) -> Signature:
-        """Return the numbers that must agree for a candidate to be accepted.
+        """Return the numbers by which references for a candidate are found: see `Signature`.
 
-        A candidate whose keys all differ is only accepted by references with the same first four
-        values: different rows equal different rows there, and these are all if the numbers agree.
+        An accepting reference has as many headers and targets as the candidate, and each key of the
+        candidate. If no key of the candidate repeats, these are all keys of the reference, so the
+        sums of the keys are equal, too. Otherwise the sums may differ.
         """
     def target_key(self, row: int) -> int:
         """Return the key of one target, a hash of its name without `.nv.merc` and of its size."""

@@ -38,7 +38,7 @@ def read_sections(data: Buffer) -> ElfSections:
     """
 
 def find_section(data: Buffer, name: bytes) -> tuple[int, int] | None:
-    """Return offset and size of the contents of the first section with this name, or None.
+    """Return offset and size of the first section of this name that has bytes; None without one.
 
     `ValueError` like `read_sections`, and for a section that runs past the file.
     """

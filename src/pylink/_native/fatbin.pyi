@@ -47,13 +47,14 @@ def pick_entries(
 
     `scan` is the result of `find_entries` for `sources`: arena numbers, extents and kinds.
     `rank(kind, sm, flags)` ranks an entry, negative if it cannot be used. The best entry of each
-    container is picked, the first of equal ones. `limit` is the total of decompressed bytes. If
-    `linked` has a source, only the containers in its set are picked from. Sources that cannot have
-    entries are picked whole. `picks` are rows of PICK of `pylink.rowformats`, `sources` the source
-    number of each, and `special` the numbers of picks that are not cubins or cannot be linked.
-    `unmatched` are numbers of sources with a container of which nothing is picked, `bare` those of
-    sources without containers, and `codecs` has a bit, 1 << codec, for each codec that is needed.
-    `ValueError` if columns differ in length; exceptions of `rank` are passed on.
+    container is picked, the first of equal ones, but nothing from a damaged source. `limit` is the
+    total of decompressed bytes. If `linked` has a source, only the containers in its set are picked
+    from. Sources that cannot have entries are picked whole. `picks` are rows of PICK of
+    `pylink.rowformats`, `sources` the source number of each, and `special` the numbers of picks
+    that are not cubins or cannot be linked. `unmatched` are numbers of undamaged sources with a
+    container of which nothing is picked, `bare` those of sources without containers, and `codecs`
+    has a bit, 1 << codec, for each codec that is needed. `ValueError` if columns differ in length;
+    exceptions of `rank` are passed on.
     """
 
 def collect_names(

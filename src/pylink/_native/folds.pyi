@@ -10,10 +10,10 @@ from pylink._native.tables import Numbers
 def find_winning_symbol(merged: MergedTables, reference: int, candidate: int) -> int:
     """Return the SymbolRow of a function of `candidate` whose copy in `reference` lost, or -1.
 
-    The function's copy in the candidate did not lose. The first such function counts. Both
-    arguments are numbers of files. A copy that lost also loses the relocations of its debug data,
-    so the reference's sections could not replace the candidate's. `IndexError` for an invalid file
-    number.
+    Copies have the same index in both symbol tables; that in the candidate did not lose. The first
+    such function counts. Both arguments are numbers of files. A copy that lost also loses the
+    relocations of its debug data, so the reference's sections could not replace the candidate's.
+    `IndexError` for an invalid file number.
     """
 
 def pair_sections(objects: ObjectTables, pairs: bytes) -> Numbers:
@@ -21,5 +21,5 @@ def pair_sections(objects: ObjectTables, pairs: bytes) -> Numbers:
 
     `pairs` are i32 numbers of a candidate file and its reference, alternately. Sections that share
     the bytes of a plain section are kept. `IndexError` for an invalid file number, `ValueError` if
-    the Mercury debug sections of a pair do not correspond one to one.
+    a Mercury debug section of a candidate lacks its counterpart of the same place, size and name.
     """

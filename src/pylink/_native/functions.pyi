@@ -7,20 +7,22 @@ def analyze(merged: MergedTables) -> None:
 
     `stack` is the deepest sum of frames in bytes over the calls, NO_STACK_BOUND once a
     recursion is reached. A kernel's `regcount` is the largest of all functions it reaches, or its
-    own if it or one of them sets the number of registers itself (REG_RECONFIG).
+    own if `keeps` has a bit: for example, if it or one of them sets the number of registers itself
+    (REG_RECONFIG).
     """
 
 def find_recursive(merged: MergedTables) -> tuple[list[int], bool]:
     """Return kernels of unbounded stack, and whether any reaches more registers than its limit.
 
-    The kernels are entities in creation order, each once for every function without a bound that it
-    calls. The second value says whether any kernel reaches a function with more registers than the
-    kernel itself was limited to.
+    The kernels are live entities in creation order, without idle ones, each once for every function
+    without a bound that it calls. The second value says whether any kernel reaches a function with
+    more registers than the kernel itself was limited to.
     """
 
 def find_unpatched(merged: MergedTables) -> int:
-    """Return the entity of the first function without the attribute TOOLS_PATCH_FUNC, or -1.
+    """Return the first defined function (entity) without the attribute TOOLS_PATCH_FUNC, or -1.
 
     The attribute TOOLS_PATCH_FUNC of a function says that it was compiled as a patch for tools,
-    such as debuggers. The first function is the one that was created first.
+    such as debuggers. The first function is the one that was created first. A function whose
+    code is a part of another one's is omitted.
     """

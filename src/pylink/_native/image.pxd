@@ -1,4 +1,4 @@
-# The buffer or file that kernels write the output to; see `image.pyi`.
+# The buffer or file that native functions write the output to; see `image.pyi`.
 
 from libc.stdint cimport uint8_t
 

@@ -41,4 +41,4 @@ def file_bank_size(outs: Outs, bank: int) -> int:
     """Return the bytes of a file-scope constant bank, 0 if the output has none of that number."""
 
 def find_large_pools(outs: Outs, limit: int) -> list[int]:
-    """List the OutRow numbers of the literal pools and jump tables with more than `limit` bytes."""
+    """List the OutRows of pools (literals and jump tables of a function) above `limit` bytes."""

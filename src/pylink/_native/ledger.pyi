@@ -14,7 +14,7 @@ class Measured:
     number; `like` also ignores EIATTR_SW2861232_WAR, which only some chips need. Other payloads
     have empty ones. `same_as` is the number of the entry with equal contents that is compressed
     instead of this one, or -1. `frame_size` is the size of the Zstandard frame in bytes, 0 if none
-    was made; `frame` is None without `keep_frames`.
+    was made; `frame` is then None, as also without `keep_frames`.
     """
 
     elf_type: int
@@ -72,7 +72,8 @@ class Ledger:
 
         A payload without bytes is read from `file`, a descriptor, at its offset. Its `packed` bytes
         in the file become `full` bytes. The rows of a payload share the installed and the
-        downloaded bytes in proportion to their sizes. Frames are those of the Zstandard `level`.
+        downloaded bytes in proportion to their sizes. Frames are those of the Zstandard `level`;
+        `keep_frames` returns them, too.
 
         None for a payload that cannot be decompressed, and for a cubin with damaged headers; these
         are not counted. EOFError if the file is too short, OSError if it cannot be read.

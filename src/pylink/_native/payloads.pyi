@@ -20,11 +20,11 @@ def gather(
     """Copy or unpack the picked payloads to a new arena: (arena, extents), as of `read_files`.
 
     `picks` are rows of PICK of `pylink.rowformats`, with places in `arenas`; they are copied and
-    decompressed by several threads. `produce(i)` returns the bytes of pick `i`. It is called for
-    payloads that are in no arena or could not be decompressed, one by one. If it returns another
-    number of bytes than the row says, the payload is empty in `extents`. A large arena lies in
-    `pages`. Exceptions of `produce` are passed on; `ValueError` for a place outside of its arena,
-    `MemoryError` if memory is exhausted.
+    decompressed by several threads. `produce(i)` returns the bytes of pick `i`. It is called, one
+    by one, for payloads that are in no arena or not PICK_GOOD, or could not be decompressed. If it
+    returns another number of bytes than the row says, the payload is empty in `extents`. A large
+    arena lies in `pages`. Exceptions of `produce` are passed on; `ValueError` for a place outside
+    of its arena, `MemoryError` if memory is exhausted.
     """
 
 class Tail:

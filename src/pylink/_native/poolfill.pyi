@@ -7,7 +7,7 @@ def apply_pools(placed: PlacedTables) -> None:
 
     The `values` of constants of device functions become offsets in the pools, their `homes` the
     pools, and `outs` get the pools' sizes and alignments. `null_value` is the offset in its
-    kernel's pool of the last pool of a copy that lost, or 0.
+    kernel's pool of the last pool of a device function's copy that lost, or 0.
     """
 
 def has_pool_above(placed: PlacedTables, limit: int) -> bool:

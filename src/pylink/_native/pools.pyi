@@ -19,6 +19,7 @@ def cut_pools(merged: MergedTables) -> Sections:
 def place_pools(merged: MergedTables) -> None:
     """Place the pools that are appended to pools of kernels or functions: fills `pools`.
 
-    Those of device functions go to kernels, the last input section's first. With -r they stay
-    sections: only pools of copies that lost are appended, to the pool of their function.
+    Those of device functions go to the kernels that reach them, that of the last input section
+    first. With -r they stay sections: only pools of copies that lost are appended, to the pool of
+    their function.
     """

@@ -12,7 +12,8 @@ def sum_memory(outs: Outs) -> tuple[int, list[tuple[int, int]]]:
 class KernelUse:
     """The resources of a kernel of the output; with -r without those of functions that it calls.
 
-    `stack` is in bytes: only the kernel's own frame if the depth of its calls has no bound.
+    `stack` is in bytes, 0 with -r: only the kernel's own frame if the depth of its calls has no
+    bound, or if it inherits nothing (KEEPS_ALL).
     `shared` is the size of .nv.shared.K in bytes, with the memory that the system reserves. `banks`
     lists (bank, bytes) of the kernel's own constant banks.
     """

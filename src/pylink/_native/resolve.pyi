@@ -29,12 +29,15 @@ def find_live(merged: MergedTables, selected: Marks, *, keep_all: bool) -> None:
     indirect call reaches every function of its prototype whose address is taken, in any file. Such
     a function always stays, but keeps nothing else alive by itself. A function that only a table
     names is kept with what it calls (docs/nvlink-differences.md). With `keep_all` nothing is
-    removed. Data always stays. `ValueError` if `selected` does not have the length of the
-    entities.
+    removed. Data always stays. EF_UNCALLED, EF_UNSELECTED and EF_DESELECTED are set, too.
+    `ValueError` if `selected` does not have the length of the entities.
     """
 
 def select_kernels(merged: MergedTables, patterns: list[bytes]) -> Marks:
-    """Return, by entity, whether it is a kernel whose name contains one of the patterns."""
+    """Return, by entity, whether it is a kernel whose name contains one of the patterns.
+
+    A star matches any characters.
+    """
 
 def select_referenced(merged: MergedTables, external: list[bytes], internal: list[bytes]) -> Marks:
     """Return, by entity, whether it is a kernel that host code names.

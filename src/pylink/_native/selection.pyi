@@ -5,12 +5,13 @@ def select(
 ) -> bytes:
     """Return a byte for each file: 1 if the link takes it, else 0.
 
-    `extents` has a row (offset u64, size u64) for each file, `demand` a byte (`Demand` of
-    `pylink.facts.picknumbers`) and `groups` an int32, equal for adjacent files that are taken
-    together. Damaged files define nothing; unless in a group they are taken, so that the reader of
-    cubins reports them. With `relocatable`, names may stay undefined, so that a name selects only
-    files with NEEDED. `ValueError` for arguments of different lengths, `IndexError` for an extent
-    outside the arena.
+    `extents` has a row (offset u64, size u64) for each file, `demand` a byte: the condition under
+    which the link takes it (`Demand` of `pylink.facts.picknumbers`). `groups` has an int32, equal
+    for the adjacent members of one archive: its members with `Demand.TOGETHER` are taken together,
+    and if no file is taken, all files with TOGETHER are. Damaged files define nothing; those
+    without TOGETHER are taken, so that the reader of cubins reports them. With `relocatable`, names
+    may stay undefined, so a needed name only takes a file with `Demand.NEEDED`. `ValueError` for
+    arguments of different lengths, `IndexError` for an extent outside the arena.
     """
 
 def find_missing(arena: bytes, extents: bytes, *, with_driver: bool = False) -> list[bytes]:

@@ -9,7 +9,7 @@ def find_symbols(
 
     The file begins at `offset` of `data`. The state is a LibraryState, and the rows are rows of
     DYNAMIC of `pylink.rowformats`, each with a DynamicKind (`pylink.facts.picknumbers`). The state
-    is NO_CODE for a library without relocatable device code, and for any other file. Offsets of
-    names in the rows are relative to `offset`. `has_runtime` says that the library contains a CUDA
-    runtime. `IndexError` for a file that runs past the data.
+    is NO_CODE for a library with neither relocatable device code nor a device link of such code,
+    and for any other file. Offsets of names in the rows are relative to `offset`. `has_runtime`
+    says that the library contains a CUDA runtime. `IndexError` for a file that runs past the data.
     """

@@ -19,8 +19,9 @@ def apply_layout(
     Fills `values`, `homes`, `outs`, `symbol_values`, `merc_values`, `dynamic` and `lost`; also
     `null_value`, since nvlink stores the value of variables without a symbol in the null symbol.
     With -r variables keep their alignments as values. With `keep_symbols` they stay in the symbol
-    table. A variable that one kernel uses is in the section of this kernel, and its value counts
-    the bytes that the system reserves, if it `reserves` any.
+    table, and a common variable that one kernel uses is in the section of this kernel.
+    `symbol_values` of an executable count the bytes that the system reserves, if it `reserves` any
+    (from sm_100 on in some releases even if not).
     """
 
 def find_oversized(

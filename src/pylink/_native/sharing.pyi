@@ -8,7 +8,7 @@ arenas: its number among the shared ones, or -1.
 from collections.abc import Container
 
 def list_packed(picks: bytes, arena_numbers: bytes) -> list[int]:
-    """Return the place (arena number << 48 | offset) of each packed payload in shared arenas."""
+    """Return the place (arena number << 48 | offset) of compressed payloads in shared arenas."""
 
 def replace_packed(
     picks: bytes,

@@ -1,5 +1,5 @@
-# Tables that own their rows; `tables.pyi` beside this says what each holds. Kernels cimport these
-# types and those of `results.pxd`; everything else that they cimport is inline functions and
+# Tables that own their rows; `tables.pyi` beside this says what each holds. Native modules cimport
+# these types and those of `results.pxd`; everything else that they cimport is inline functions and
 # structs.
 
 from cpython.object cimport PyObject
@@ -56,7 +56,7 @@ cdef class Calls(Table):
     cdef const CallRow* rows          # rows of the call graph
 
 cdef class Clashes(Table):
-    cdef const ClashRow* rows         # conflicting definitions
+    cdef const ClashRow* rows         # contradictions between symbols of one name
 
 cdef class Functions(Table):
     cdef const FunctionRow* rows      # registers and stack by entity

@@ -61,13 +61,13 @@ class Calls(Table[rows.CallRow]):
     """Rows of the call graph, in input order."""
 
 class Clashes(Table[rows.ClashRow]):
-    """Conflicting definitions of one name."""
+    """Contradictions between symbols of one name."""
 
 class Functions(Table[rows.FunctionRow]):
     """Properties that each entity inherits over the call graph, such as registers."""
 
 class LiteralPools(Table[rows.PoolRow]):
-    """Pieces of literal pools that go to kernels, in order of placement."""
+    """Pieces of pools of literals, and where each is in which pool, in order of placement."""
 
 class Outs(Table[rows.OutRow]):
     """Sections of the output, in creation order."""

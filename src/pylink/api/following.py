@@ -37,7 +37,7 @@ LOGGER = "pylink"
 class LinkCancelled(Exception):
     """A link was cancelled between two phases by `cancel`.
 
-    No output was written; an existing output file is unchanged.
+    This link wrote no output; an existing output file is unchanged.
     """
 
     def __init__(self, message: str = "the link was cancelled") -> None:
@@ -77,7 +77,7 @@ ONE_FRAME = OneFrame()
 
 
 class Following:
-    """Reports each finished phase to a caller, and checks whether the link was cancelled.
+    """Reports finished phases (PHASES) to a caller, and checks whether the link was cancelled.
 
     `progress` is called with the phase, the number of finished phases and the number of all; True
     shows a bar on a terminal or in a notebook.
@@ -115,7 +115,10 @@ class Following:
             raise LinkCancelled
 
     def end_phase(self, tag: str) -> None:
-        """Report a finished phase; LinkCancelled if the link was cancelled."""
+        """Report a finished phase; LinkCancelled if the link was cancelled before the last one.
+
+        A phase that is not one of PHASES is not reported.
+        """
         if tag in PHASES:
             self.report_progress(tag, PHASES.index(tag) + 1, len(PHASES))
         if tag != PHASES[-1]:  # after the last phase, which has written the output, it is too late

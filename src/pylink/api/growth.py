@@ -35,7 +35,7 @@ class Growth:
     error: float
     """The root of the mean squared relative error of the fit."""
     scatter: float
-    """The relative difference of costs of one size; no model can have a smaller error."""
+    """The relative error of a cost that the fit assumes; a model's error is compared with it."""
     twice: float | None
     """The cost at twice the largest size, as a multiple of the cost there; None without a model."""
     interval: tuple[float, float] | None

@@ -121,7 +121,7 @@ class _JobRun:
         self.outcome = error.with_traceback(None)
 
     def inputs(self) -> list[LinkInput]:
-        """Return the inputs that the link will read, with libraries of its options.
+        """Return the inputs that other links can share, with libraries of the link's options.
 
         The list is empty if an option, an input or a library was refused.
         """

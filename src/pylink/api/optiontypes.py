@@ -23,7 +23,7 @@ def placeholder_of(option: Option) -> str:
 def unit_of(option: Option) -> str:
     """Return the unit of an option's value if it is a number, or the meaning if it is a text.
 
-    It is empty for a switch and for an option with fixed choices.
+    It is empty for a switch, and for an option with fixed choices that are not numbers.
     """
     if option.takes in (FLAG, TRUTH) or (option.choices and option.takes != NUMBER):
         return ""
@@ -56,7 +56,7 @@ def attribute_type(option: Option) -> tuple[str, str]:
 
 
 def help_of(option: Option) -> str:
-    """Return the help of the option, with the unit of its value."""
+    """Return the help of an option; that of a number or size ends with its unit."""
     text = HELP[option.long][1]
     if option.takes in (NUMBER, SIZE) and unit_of(option):
         text = f"{text} Unit: {unit_of(option)}."

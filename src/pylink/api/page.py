@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def result_html(
     title: str, sections: Table[SectionRow], timings: dict[str, float], diagnostics: Diagnostics
 ) -> str:
-    """Return the HTML of a result, with few rows and the names of all tables.
+    """Return the HTML of a result, with few rows and the names of the result's tables.
 
     `title` is HTML; `timings` are milliseconds by phase.
     """

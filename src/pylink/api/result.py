@@ -76,7 +76,7 @@ class LinkResult:
 
     @property
     def sections(self) -> Table[SectionRow]:
-        """A row for each section of the image, in file order; read at the first use."""
+        """A row for each section of the image, without the null one; read at the first use."""
         if self._sections is None:
             from pylink.api.tables import section_table
 
@@ -106,7 +106,7 @@ class LinkResult:
 
     @property
     def relocations(self) -> Table[RelocationRow]:
-        """A row for each relocation in the image; read at the first use."""
+        """A row for each entry of the image's REL and RELA sections; read at the first use."""
         if self._relocations is None:
             from pylink.api.tables import relocation_table
 

@@ -92,7 +92,7 @@ class GrowthRow(NamedTuple):
 
 
 def section_table(image: bytes) -> Table[SectionRow]:
-    """Return the sections of an image in file order; empty for PTX."""
+    """Return the sections of an image, except the null one, in order; empty for PTX."""
     from pylink.facts.elf import SECTION_TYPES, flag_letters
     from pylink.inspect.image import Image
 
@@ -151,7 +151,7 @@ def size_table(image: bytes) -> Table[SizeRow]:
 
 
 def relocation_table(image: bytes) -> Table[RelocationRow]:
-    """Return the relocations of an image by section, in file order; empty for PTX."""
+    """Return the entries of REL and RELA sections, section by section, in order; empty for PTX."""
     from pylink.inspect import contents
     from pylink.inspect.image import Image
 

@@ -63,7 +63,7 @@ def check_choices(values: Mapping[str, Value], sink: Sink) -> None:
 
 
 def _is_default(name: str, value: Value) -> bool:
-    """Return whether the value is an option's default; None does not occur."""
+    """Return whether the value is an option's default; None (of profile=False) does not count."""
     return value == () or (value is False and BY_ATTRIBUTE[name].takes == FLAG)
 
 

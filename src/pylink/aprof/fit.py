@@ -42,7 +42,8 @@ LEAST_SPAN = 3.8
 COURSE_STARTS = (1 / 4, 1 / 2)
 FEWEST_COURSE_SIZES = 4
 # Sizes up to half of the largest confirm a steep growth that all sizes show if they forecast about
-# the same cost at twice the largest size: |log(their forecast / that of all)| is below this.
+# the same multiple: |log(their multiple / that of all)| is below this. A multiple is the cost at
+# twice the largest size, divided by the cost there.
 CONFIRM_LOG_ERROR = 0.15
 # Sizes are whole numbers, so a range of them, such as the last doubling, may miss its bound by this
 # factor.
@@ -56,9 +57,9 @@ PART_PENALTY = 4.0
 LEAST_NOISE = 0.004
 # Largest relative error of a fit from which costs are forecast.
 MOST_NOISE = 0.15
-# Largest relative error of a sum that lowers the interval of a course, the power that fits the
-# largest sizes. The interval begins no higher than what such sums for all sizes and for the smaller
-# ones forecast.
+# A course is the power that fits the largest sizes. The sum for all sizes and that for the smaller
+# ones lower the lower bound of its interval to what they forecast, if that is less. A sum with a
+# larger relative error than this does not.
 USEFUL_MISFIT = 0.06
 # A sum with n^3 is tried only if it forecasts, at twice the size, more than this multiple of the
 # cost.
@@ -66,7 +67,7 @@ LEAST_CUBIC_MULTIPLE = 3.0
 # Standard deviations by which the sum of squared errors of a model may exceed what the scatter of
 # the costs alone gives.
 MAX_EXCESS_SIGMA = 5.0
-# The squared errors of the chosen sum of functions may be so many times the limit that
+# The squared errors of the chosen sum of functions may be up to this many times the limit that
 # MAX_EXCESS_SIGMA gives, if those of the sum with the least errors are within it.
 CHOICE_TOLERANCE = 1.5
 # A larger multiple of the cost at twice the size is of n^3: n^2 gives 4.
@@ -98,7 +99,8 @@ INTERVAL_RATIO_PER_PERCENT, INTERVAL_RATIO_MAX = 0.15, 2.5
 # An interval that is too wide by up to TRIM_RATIO_MAX is narrowed at both ends: in tests, intervals
 # hold the cost more often than promised. The rounding keeps the narrowed one below the limit.
 TRIM_RATIO_MAX, TRIM_ROUNDING = 1.15, 1 + 1e-9
-# A cost is steep if twice the size costs more than so many times as much, which n log n does not.
+# A cost is steep if the lower bound of the multiple (twice the size costs so many times as much) is
+# above this, which that of n log n is not.
 STEEP_MULTIPLE = 2.35
 # This limit is for a sum of two growing functions. It is higher, since a cache may make linear
 # growth look like such a sum.
@@ -138,7 +140,8 @@ class Growth:
       there is no forecast.
     * `outliers`: the sizes of omitted points.
     * `steep`: whether the cost grows faster than n log n, which may be certain without a model.
-    * `scatter`: relative difference of measurements of one size.
+    * `scatter`: the relative error of a cost that was assumed: the largest of what the caller
+       states, LEAST_NOISE, and the scatter of each point about its neighbors.
     * `since`: the smallest size for which the model holds.
     """
 
@@ -351,7 +354,7 @@ class _Curve:
     def _fit_courses(self) -> list[_Course]:
         """Return the powers fitted to the last two doublings and to the last one.
 
-        If these have too few points, return the power fitted to all points.
+        One with too few points is omitted. If both have too few, return the power fitted to all.
         """
         sizes = self.points.sizes
         courses = []

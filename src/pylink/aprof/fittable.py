@@ -9,7 +9,8 @@ from pylink.aprof.model import TIME_USEC, Report
 from pylink.aprof.shapes import is_between, is_steep
 from pylink.diagnostics.stream import printable
 
-# Routines whose cost is a smaller share of the costliest routine's are not mentioned in sentences.
+# Routines whose cost is a smaller share of the costliest routine's are mentioned in sentences only
+# if they hurt.
 LEAST_NOTABLE_PART = 0.02
 
 # Limit of the routines without a model that a sentence names.

@@ -86,6 +86,8 @@ class Fit:
 def fit_report(report: Report, cost: str = "min") -> list[Fit]:
     """Return the growth of every routine with points, the costliest at ten times the size first.
 
+    Routines that measured the program, and are not part of it, are omitted.
+
     `cost` is the cost to use of the calls of one size: "min", "max" or "mean". ImportError without
     numpy.
     """

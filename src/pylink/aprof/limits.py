@@ -16,8 +16,8 @@ INPUT_METRICS = ("rms", "drms", "rvms")
 # Columns of versions 0 and 1, and those that version 2 began with.
 _OLD = ("rms", "min", "max", "sum", "sqr", "occ")
 _SELF = ("rms", "min", "max", "sum", "occ", "real", "self_sum")
-# Columns of p and q lines after the id, by version. A column that a version lacks is 0, except
-# `real`, which is `sum`.
+# Columns of p and q lines (points of routines and of contexts) after the id, by version. A column
+# that a version lacks is 0, except `real`, which is `sum`.
 COLUMNS = {
     0: _OLD,
     1: _OLD,
@@ -36,5 +36,5 @@ COUNTS = ("rms", "min", "max", "occ", "self_min", "self_max")
 
 
 def columns(version: int) -> tuple[str, ...]:
-    """Return the columns of a version; those that later versions add at the end are not read."""
+    """Return the columns of a version; what versions after 4 add at the end is not read."""
     return COLUMNS[min(version, NEWEST)]

@@ -91,7 +91,7 @@ class Point:
 
     @property
     def mean(self) -> float:
-        """The cumulative cost of one call."""
+        """The mean cumulative cost of a call; 0 without calls."""
         return self.sum / self.occ if self.occ else 0.0
 
 

@@ -196,7 +196,7 @@ def _audit(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> i
 
 
 def _load_files(loader: Loader, linked: Sequence[str], plugins: Sequence[Plugin]) -> None:
-    """Read the named files in the order of loading; _Unreadable if one cannot be read."""
+    """Read the named files in the order of loading; _Unreadable if one cannot be loaded."""
     path = ""
     try:
         for path in linked:

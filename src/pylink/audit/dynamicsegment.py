@@ -162,7 +162,7 @@ class DynamicSegment:
         return rows[: len(rows) - len(rows) % row_size]
 
     def _read_address(self, address: int, size: int) -> bytes:
-        """Return up to `size` bytes at an address of the loaded file; fewer if the segment ends."""
+        """Return up to `size` bytes at an address of the loaded file: those that a segment has."""
         if address and size:
             for segment in self._segments:
                 offset = address - segment.vaddr
@@ -181,4 +181,5 @@ class DynamicSegment:
 
 
 def _split_paths(text: str) -> list[str]:
+    """Return the directories in a text in which colons separate them."""
     return [path for path in text.split(":") if path]

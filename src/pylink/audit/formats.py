@@ -44,8 +44,8 @@ def file_lines(process: Process) -> list[str]:
 def link_state(file: LinkedFile) -> str:
     """Return the column `state`: how the device code of a file is linked.
 
-    `closed`: the file has a link of its modules; `open`: other files link them; `mixed`: it has a
-    link of other modules only; `whole`: it has no modules.
+    `closed`: the file has a link, of some of its modules if it has any; `mixed`: its link has other
+    modules only; `open`: it has modules and no link, so other files link them; `whole`: neither.
     """
     if file.answers:
         return "closed" if set(file.calls) & set(file.answers) or not file.calls else "mixed"

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from pylink._native.elfheaders import Section
 
-# Part of the name of a stub. In front of it there may be a prefix with a number, after it comes the
-# kernel's name: _Z22__device_stub__Z4fillIiEvPT_.
+# Part of the name of a stub, the host function that launches a kernel. In front of it may be a
+# prefix with a number, after it comes the kernel's name: _Z22__device_stub__Z4fillIiEvPT_.
 _STUB_MARK = b"__device_stub__"
 _CALL_FIELD_SIZE = 4  # bytes from the field of a call to the next instruction
 
@@ -81,7 +81,7 @@ def find_launchers(name: str, data: bytes) -> Iterator[Launcher]:
 
 
 def _find_in_object(name: str, data: bytes) -> Iterator[Launcher]:
-    """Yield the launchers of one object, each once."""
+    """Yield the launchers of one object, each function once with the first kernel found."""
     try:
         file = read_sections(data)
     except ValueError as error:

@@ -69,7 +69,7 @@ class Remedies:
         """Return whether the candidate saves all `modules` and loses no others."""
         changes = {**self._base, **candidate.changes}
         outcome = simulate(self._groups, changes)
-        # These are modules that a file no longer has. Another file's copies must be registered.
+        # Ids of modules that a file no longer contains: other files' copies must be registered.
         copies = {
             module.id
             for module in modules

@@ -58,7 +58,7 @@ class Link:
     * `kinds`: the kind of each input, from `pylink.inputs.kinds`.
     * `libraries`: the files of -l.
     * `linker`: the program at the start of the command line, or None.
-    * `output`: the output file that the command line names.
+    * `output`: the output file that the command line names, or empty.
     """
 
     def __init__(self, argv: Sequence[str], directory: str) -> None:
@@ -115,7 +115,7 @@ class Link:
 
     @property
     def output_path(self) -> str:
-        """The file that each contender writes."""
+        """The file that each contender (a linker to measure) writes."""
         return os.path.join(self.directory, OUTPUT)
 
     def part(self, size: int) -> list[int]:
@@ -155,7 +155,7 @@ class Link:
         return True
 
     def bytes_of(self, size: int) -> int:
-        """Return the bytes of the inputs of a part with `size` inputs, and of libraries."""
+        """Return the bytes of a part with `size` inputs, of all archives, and of libraries."""
         names = [self.inputs[index][0] for index in self.part(size)] + self.libraries
         return sum(os.stat(name).st_size for name in names)
 
