@@ -3,8 +3,8 @@
 # To fold is to omit a file's Mercury debug sections, since an earlier file has equal ones. That
 # takes comparisons of bytes, which are slow, and most files repeat no other one. So keys are
 # compared first. `tie_key` makes a key of the kinds and sizes of a file's Mercury sections, and
-# `keep_tied` keeps the files whose key another file has. Names are read only for these, for a
-# second key.
+# `keep_tied` keeps the files whose key another file has. Only these get a second key, which also
+# covers the names.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort

@@ -57,14 +57,14 @@ cdef enum Action:
     DROP = 0                    # leaves no trace
     EMIT = 1                    # the output has the entry
     RESOLVE = 2                 # the link writes the value into the field
-    CLEAR = 3                   # the link writes zeros into the field; its section is created
+    CLEAR = 3                   # the link writes zeros into the field; a plain entry has a section
     DROP_LATE = 4               # its section is created and the rule of two forms counts the entry
     DROP_DEAD = 5               # like DROP_LATE, but an entry of mercury data creates no section
 
 
-# The part of the outcome that follows from the symbol: with the relocation type, it gives the
-# Action of all entries that name the symbol. Only entries in bytes of a definition that lost are
-# dropped instead (`is_of_lost_bytes`).
+# The part of the outcome that follows from the symbol. Except for FATE_OPEN, it gives, with the
+# relocation type, the Action of all entries that name the symbol. Only entries in bytes of a
+# definition that lost, or cut off a pool, are dropped instead (`is_of_lost_bytes`).
 cdef enum Fate:
     FATE_OPEN = 0               # the Action depends on more: see `decide_action`
     FATE_EMITTED = 1
@@ -170,9 +170,9 @@ cdef inline bint is_rebuilt(Merge* merge, const SectionRow* target) noexcept nog
 
 
 cdef inline bint can_be_defined_later(const EntityRow* entity) noexcept nogil:
-    """Return whether a later stage of linking may define an entity.
+    """Return whether a later stage of linking may define an entity: it has no definition yet.
 
-    A later stage defines no extern arrays: with -g, this link gives them an address.
+    A later stage defines no extern arrays: with -r and -g, this link gives them an address.
     """
     return not entity.flags & (EF_DEFINED | EF_UNSIZED)
 

@@ -130,8 +130,8 @@ cdef inline bint count_for_two_forms(Merge* merge, RelocList* relocs, OutNumber 
     """Count an entry for the rule of two forms, and return whether the rule asks for .rel.
 
     A RELA entry with addend 0 does, unless it is the first entry. `counter` is the OutRow that
-    counts the entries of `relocs`, the same for all of them: for plain code the row of the code,
-    for mercury code that of the relocation section.
+    counts the entries of `relocs`, the same for all of them: for a capsule, the mercury form of
+    code, that of the relocation section, else that of the plain section which they patch.
     """
     if not relocs.is_rela:
         return False

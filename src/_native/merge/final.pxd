@@ -125,7 +125,7 @@ cdef inline void rename_in_place(uint8_t* text) noexcept nogil:
 
 
 cdef inline void rename_symbols(Merge* merge) noexcept nogil:
-    """Give the symbols of renamed sections their final names, as new strings in .strtab."""
+    """Give the section symbols of renamed sections their final names, as new strings in .strtab."""
     cdef size_t i
     cdef OutSymbolRow* symbol
     cdef uint8_t* text
@@ -148,9 +148,10 @@ cdef inline void rename_symbols(Merge* merge) noexcept nogil:
 
 
 cdef inline void create_parameter_sections(Merge* merge) noexcept nogil:
-    """Create .nv.constant0.K of all kernels, and their section symbols after the global symbols.
+    """Create .nv.constant0.K of kernels, and their section symbols after the global symbols.
 
-    The order is that of the kernels' code, which is not that of their first mentions.
+    These are live kernels whose linked copy has such a section. The order is that of the kernels'
+    code, which is not that of their first mentions.
     """
     cdef const OutNumber* code = <const OutNumber*>merge.work.code_sections.data
     cdef size_t i
@@ -210,7 +211,7 @@ cdef inline size_t count_final_sections(Merge* merge, const OutRow* row) noexcep
     """Return how many sections of the final file an OutRow stands for: itself, and some twins.
 
     Code also stands for its capsule and, for a kernel, for .nv.constant0.K; .nv.info.F for its
-    twin.
+    twin. .nv.shared.K and a relocation section without entries stand for none.
     """
     if is_a(row.kind, IS_CODE):
         return 2 + (merge.merged.entities[row.entity].flags & EF_KERNEL != 0)
@@ -229,7 +230,8 @@ cdef inline bint needs_twin(Merge* merge, const OutRow* row) noexcept nogil:
 
 
 cdef inline void create_mercury_twin(Merge* merge, OutNumber plain) noexcept nogil:
-    """Create the mercury twin of a plain section, with the size that the link gives it."""
+    """Create the mercury twin of a plain section; that of the system's shared memory gets its size.
+    """
     cdef OutNumber out = create_twin(merge, plain)
     if out < 0:
         return

@@ -274,7 +274,8 @@ cdef bint place_own(PoolPlacement* pools, EntityRef function) noexcept nogil:
     """Place the pool sections of a function's lost copies after that of its linked copy.
 
     If the linked copy has none, those of the lost copies make a pool, also for a device function.
-    False without memory.
+    In an executable, the pool that a device function's linked copy keeps gets a row first. False
+    without memory.
     """
     cdef bint is_only_lost = pools.first_lost[function] >= 0
     cdef SectionNumber section = (pools.first_lost[function] if is_only_lost

@@ -58,7 +58,7 @@ cdef enum DeadSection:
 
 
 # Facts about an input section that the merge finds. `prepare_file` sets those after MARK_DECIDED,
-# before any section is created; they follow from the input alone.
+# before any section is created; nothing that is created later changes them.
 cdef enum SectionMark:
     MARK_SYMBOL = 1             # a symbol lies in it
     MARK_DEFINITION = 2         # a symbol in it is a definition that did not lose

@@ -168,7 +168,7 @@ def file_sections(ObjectTables objects not None, FileCounter number):
 
 
 def file_image(ObjectTables objects not None, FileCounter number):
-    """Return an input of a link as an ELF file, with contents that the link replaced so far."""
+    """Return an input of a link as an ELF file, with the contents that the link gave it so far."""
     cdef ObjectsView view
     objects.view(&view)
     cdef const FileRow* file = &view.files[number]

@@ -1,10 +1,10 @@
-# The bytes of a cubin by part and function. Every byte counts once: sections are taken in the order
-# of their offsets, a byte of two sections counts for the first, and bytes in no section are
+# The bytes of a cubin by part and function. Every byte counts once: headers and sections are taken
+# in the order of their offsets, a byte of two of them counts for the first, and bytes in none are
 # padding.
 #
-# A section belongs to the function whose name ends the section's name, else to the owner of the
-# section that sh_info names, else to no function. A symbol's entry and its name in the string table
-# belong to the symbol's function.
+# A section belongs to the function whose name ends the section's name. If there is none, it belongs
+# to the function whose code, `.text.F`, sh_info names (symbol and string tables do not), else to no
+# function. A symbol's entry and its name in the string table belong to the symbol's function.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, strlen
@@ -240,7 +240,8 @@ cdef inline void count_stretch(Cutting* cutting, const ElfFile* elf, const Owner
 cdef inline void find_unit(Cutting* cutting, const uint8_t* texts, uint64_t size) noexcept nogil:
     """Set `unit` to a part of a symbol's name that identifies the source file, if there is one.
 
-    Compilers put such a part into the names of symbols that are local to the file.
+    Compilers put such a part, after one of these marks, into the names of symbols that are local to
+    the file. `unit` has UNIT_SIZE bytes from the mark on, so the next names may follow in it.
     """
     cdef const char** marks = [b"_INTERNAL_", b"_GLOBAL__N__", b"__nv_static_"]
     cdef const uint8_t* mark

@@ -27,8 +27,8 @@ cdef enum Outcome:
     DAMAGED = 2                 # it cannot be decompressed, or is not a cubin as its entry says
     UNREAD = 3                  # it cannot be read; `failure` says why
 
-# Numbers, from 0, in this order: of an entry whose payload a ledger counts; of a LedgerRow; of a
-# DigestRow; of a Content.
+# Numbers, from 0: LedgerEntryRef of an entry whose payload a ledger counts, LedgerCounter of a
+# LedgerRow, DigestRowCounter of a DigestRow, ContentCounter of a Content.
 ctypedef uint32_t LedgerEntryRef
 ctypedef size_t LedgerCounter
 ctypedef size_t DigestRowCounter
