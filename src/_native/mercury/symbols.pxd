@@ -104,7 +104,7 @@ cdef inline int compare_identity(const Object* ref, const Object* cand,
                                  Verdict* out) noexcept nogil:
     """Compare the symbols of two files whose stages 1 to 3 accept. Returns the `why` of a Verdict.
 
-    Compared are functions that a file defines, and symbols that relocations of `cand` name. Headers
+    These are functions that a file defines, and symbols that relocations of `cand` name. Headers
     and targets (relocation sections) must be at equal positions, since indices name them. Attribute
     records, kinds of sections, and the sections that targets relocate must be equal, too.
     """

@@ -23,7 +23,7 @@ ctypedef struct Tie:
 
 
 cdef inline uint64_t mix_key(uint64_t key, uint64_t value) noexcept nogil:
-    """Return the hash of one more value, `value`, with those that the hash `key` covers."""
+    """Return a hash of `value` and of all values that the hash `key` covers."""
     key = (key ^ value) * 0x9e3779b97f4a7c15U
     return key ^ key >> 32
 

@@ -82,7 +82,7 @@ cdef inline bint is_emitted(Merge* merge, EntityNumber entity) noexcept nogil:
 
 
 cdef inline bint is_pooled(Merge* merge, const EntityRow* entity) noexcept nogil:
-    """Return whether an entity lies in a device function's pool, which goes to kernels' pools."""
+    """Return whether an entity lies in a device function's pool that goes to kernels (not -r)."""
     cdef SectionNumber section = merge.objects.symbols[entity.winner].section
     return (section >= 0 and not merge.objects.mode & LINK_RELOCATABLE
             and is_plain(merge.objects.sections[section].kind, IS_LITERALS)
@@ -110,7 +110,8 @@ cdef inline bint is_shared_emitted(Merge* merge, EntityNumber entity) noexcept n
     if entity_row.flags & EF_UNSIZED:
         return (merge.arrays_stay
                 or (merge.objects.mode & LINK_DEBUG and not is_instance(entity_row)))
-    # A common variable that no code refers to has no address, so it needs no symbol.
+    # A shared variable that belongs to no kernel, and to which no code refers, has no address, so
+    # it needs no symbol.
     return (merge.columns.referenced[entity] or symbol.section < 0
             or is_a(merge.objects.sections[symbol.section].kind, IS_KERNEL_SHARED))
 

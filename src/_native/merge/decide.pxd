@@ -271,9 +271,9 @@ cdef inline Action decide_shared(Merge* merge, const RelocList* relocs, const En
     if not merge.objects.mode & LINK_RELOCATABLE:
         return RESOLVE
     if not merge.objects.mode & LINK_DEBUG and entity.flags & EF_UNSIZED:
-        # An extern array, whose symbol -r may remove. A kernel then refers to its instance, one
-        # symbol for all its arrays. A device function gets the alignment of the array's symbol;
-        # before 13.1 it gets 0.
+        # -r may remove the symbol of an extern array. A kernel then refers to its instance, one
+        # symbol for all its arrays. Up to 13.0, a device function gets 0. In 13.1 it gets the value
+        # of the array's symbol, which is its alignment; from 13.2 on it keeps the reference.
         if relocs.function >= 0 and merge.merged.entities[relocs.function].flags & EF_KERNEL:
             entry.how |= FIXUP_INSTANCE
             return EMIT

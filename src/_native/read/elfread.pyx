@@ -191,7 +191,7 @@ cdef FileSearch start_search(ObjectTables objects):
 
 def find_kernels(ObjectTables objects not None, *, bint every):
     """Return the numbers of the files whose code is rewritten where it exits, ascending."""
-    # Only with `every`, device functions count, and kernels that have no fence and not only trap.
+    # Device functions count with `every` only; so do kernels that have no fence and not only trap.
     cdef size_t file_count = objects.files.count, i
     cdef FileSearch search = start_search(objects)
     cdef bytes has_kernel = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>file_count)

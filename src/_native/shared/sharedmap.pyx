@@ -101,7 +101,7 @@ ctypedef struct SharedPlaces:
     uint64_t* symbol_value          # by entity: st_value
     uint64_t* merc_value            # by entity: st_value in .nv.merc.symtab
     OutNumber* home                 # by entity: OutRow of the section that it lies in, or -1
-    uint64_t* dynamic               # by entity: address of its extern arrays; of an array (-g): its
+    uint64_t* dynamic               # by entity: address of its extern arrays; -g: of the array
     uint8_t* lost                   # by entity: 1 for a shared variable without a place
     uint64_t null_value             # st_value of the null symbol
     OutNumber* shared_out           # by entity, of a kernel: OutRow of its .nv.shared, or -1

@@ -241,7 +241,7 @@ cdef inline void find_unit(Cutting* cutting, const uint8_t* texts, uint64_t size
     """Set `unit` to a part of a symbol's name that identifies the source file, if there is one.
 
     Compilers put such a part, after one of these marks, into the names of symbols that are local to
-    the file. `unit` has UNIT_SIZE bytes from the mark on, so the next names may follow in it.
+    the file. `unit` has up to UNIT_SIZE bytes from the mark on, perhaps with the next names.
     """
     cdef const char** marks = [b"_INTERNAL_", b"_GLOBAL__N__", b"__nv_static_"]
     cdef const uint8_t* mark

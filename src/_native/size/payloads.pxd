@@ -54,6 +54,7 @@ ctypedef struct Payload:
     uint64_t frame_size         # bytes of its frame; 0: none was made
     uint8_t* frame              # its compressed bytes, if they are kept, or NULL
 
+# Memory of its own for one kind of bytes; it grows as payloads need it.
 ctypedef struct Buffer:
     uint8_t* data               # NULL: not allocated
     uint64_t size               # bytes
