@@ -159,7 +159,7 @@ cdef inline void create_functions(Merge* merge, const FileRow* file) noexcept no
         if merge.work.symbol_of[entity] < 0:
             create_symbol(merge, entity, is_listed_local(merge, symbol_row, is_definition))
             # Before 13.0, nvlink treats the null symbol of a file like a function when the file
-            # names a function that it does not define: it becomes a local symbol without a name
+            # names a function before any file defines it: it becomes a local symbol without a name
             # (`assign_function_entity` of resolve).
             null_entity = merge.merged.symbol_entity[file.first_symbol]
             if (null_entity >= 0 and symbol_row.section < 0

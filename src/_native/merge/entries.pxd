@@ -1,9 +1,9 @@
 # Relocation sections of the output, and their entries.
 #
-# A section of the output can have up to four relocation sections: `.rela.S` and `.rel.S`, and the
-# mercury twins of these. Each is created by the first entry that needs it, which decides its number
-# (`find_or_create_relocations`, `find_or_create_mercury_relocations`). By the rule of two forms,
-# which `count_for_two_forms` applies, RELA entries also create an empty .rel section:
+# A section of the output can have up to three relocation sections: `.rela.S`, `.rel.S`, and the
+# mercury twin of `.rela.S`. Each is created by the first entry that needs it, which decides its
+# number (`find_or_create_relocations`, `find_or_create_mercury_relocations`). By the rule of two
+# forms, which `count_for_two_forms` applies, RELA entries also create an empty .rel section:
 #
 #     .rela.text.f of an input     .rela.text.f     .rel.text.f
 #     addend 8                     created here

@@ -387,7 +387,10 @@ cdef void find_info(ComponentSearch* search) noexcept nogil:
 
 
 def find_recursive(MergedTables merged not None):
-    """Return kernels of unbounded stack, and whether any reaches more registers than its limit."""
+    """Return kernels of unbounded stack, and whether any reaches more registers than its limit.
+
+    A kernel is listed once for each function without a bound that it calls.
+    """
     cdef ObjectsView objects
     cdef const SectionRow* info
     cdef const EntityRow* entities = merged.entities.rows

@@ -123,7 +123,7 @@ cdef inline void find_idle_uses(Merge* merge, IdleUses* uses) noexcept nogil:
 
 cdef inline void create_sections_by_variable(Merge* merge, Scratch* scratch,
                                              IdleUses* uses) noexcept nogil:
-    """Create sections of the kernels that use common variables, variable by variable.
+    """Create sections of the idle kernels that use common variables, variable by variable.
 
     The order is that in which `place_common_variables` of the layout walks over these variables,
     last one first: in a first walk those that one kernel alone uses, in a second one the others.

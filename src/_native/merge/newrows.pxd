@@ -130,7 +130,8 @@ cdef inline void name_out_text(Merge* merge, OutNumber out, const char* text) no
 cdef inline void reserve_name(Merge* merge, const uint8_t* text, uint32_t size) noexcept nogil:
     """Reserve a section number, and the names of that section and its symbol.
 
-    The output has the names in its string tables, but neither the section nor the symbol.
+    The output has neither the section nor the symbol. It has the names in its string tables, except
+    for lean files (docs/glossary.md).
     """
     if text == NULL:
         merge.failed = True

@@ -43,7 +43,7 @@ ctypedef struct ListEntry:
     const uint8_t* text         # the name, without NUL; NULL for a number without a name
     uint32_t size               # bytes of the name
     uint32_t tag                # hash of the name; set when names are written
-    OutNumber out               # the section; -1: the output has none, only the number or name
+    OutNumber out               # the section; -1 for a local symbol, or a reserved number or name
     OutSymbolNumber symbol      # OutSymbolRow of a symbol that is not a section's, or -1
 
 

@@ -22,7 +22,7 @@ cdef enum:
     TKINFO_FIELDS = 24          # bytes of a TkinfoNote that its `size` counts, too
 
 # .note.nv.cuinfo: the head of an ELF note, then what the file was compiled from, and by which
-# toolkit. In releases before 13.0, .note.nv.cuver has two words in place of the last two fields.
+# toolkit. In releases before 13.0, .note.nv.cuver has two u32 in place of the last two fields.
 cdef packed struct CuinfoNote:
     uint32_t name_size
     uint32_t size               # bytes of the fields after `name`

@@ -43,7 +43,7 @@ cdef enum:
     UNIT_SIZE = 256             # bytes of a name that are enough to identify its source file
 
 cdef inline uint32_t part_of_section(const Shdr* section, const char* name) noexcept nogil:
-    """Return the Part of a section, by its name and type."""
+    """Return the Part of a section, by its name, type and flags."""
     if has_start(name, b".text"):
         return PART_CODE
     if has_start(name, b".nv.constant"):
@@ -70,7 +70,7 @@ cdef inline uint32_t part_of_section(const Shdr* section, const char* name) noex
 cdef inline int64_t find_owner_by_name(Cutting* cutting, const char* name) noexcept nogil:
     """Return the function whose name ends the section name `name`, after a dot; SHARED if none.
 
-    The longest function name counts. -1 if memory is exhausted.
+    The longest such name counts, after one of the first MOST_DOTS dots. -1 if memory is exhausted.
     """
     cdef uint64_t size = strlen(name)
     cdef const char* rest = name
