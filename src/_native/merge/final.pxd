@@ -51,8 +51,9 @@ cdef inline size_t survey_sections(Merge* merge) noexcept nogil:
     """Rename sections in .shstrtab in place, and find those that the next steps work on.
 
     It fills `renamed`, `code_sections` and `twinned` of MergeWork. One walk does all, since the
-    rows of a large link are more than a cache holds. Returns the number of sections of the final
-    file, with those that have no rows yet: .nv.constant0.K and most twins.
+    rows of a large link are more than a cache holds. Returns the number of sections that decides
+    whether the final file needs .symtab_shndx. It includes sections that have no rows yet:
+    .nv.constant0.K and most twins.
     """
     cdef size_t count = 4               # sections without a row, such as the null section
     cdef OutNumber out

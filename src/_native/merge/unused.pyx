@@ -40,7 +40,7 @@ ctypedef struct Uses:
 
 # `limit` is the room in the bank in bytes. Constants whose name contains one of `names` are kept.
 def drop_constants(MergedTables merged not None, list names, uint64_t limit):
-    """Return the input sections; unused constants have no bytes if only the others fit `limit`."""
+    """Return the input sections; unused constants lose their bytes if the bank only then fits."""
     cdef Uses uses
     cdef Scratch scratch
     merged.objects.view(&uses.objects)
@@ -144,7 +144,7 @@ cdef inline SectionNumber find_constants(const Uses* uses, EntityNumber entity) 
 
 
 cdef SectionNumber find_plain_constants(const Uses* uses, SectionNumber mercury) noexcept nogil:
-    """Return the plain form of a file's mercury constants, or -1."""
+    """Return the plain form of `mercury`, an input section of mercury constants; else -1."""
     cdef const SectionRow* mercury_row = &uses.objects.sections[mercury]
     cdef const FileRow* file = &uses.objects.files[mercury_row.file]
     cdef SectionRef i

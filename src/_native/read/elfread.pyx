@@ -269,7 +269,7 @@ def find_ties(ObjectTables objects not None):
 
 
 cdef void find_key(void* context, size_t number) noexcept nogil:
-    """Set the key of tie `number`, equal for files that agree; a task of `run_each`."""
+    """Set the key of Tie `number`: equal if Mercury sections agree; a task of `run_each`."""
     cdef FileSearch* search = <FileSearch*>context
     cdef Tie* tie = &search.ties[number]
     tie.key = tie_key(search.objects.arena, search.objects.sections,

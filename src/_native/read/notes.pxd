@@ -123,7 +123,7 @@ cdef inline void read_cuinfo(FileRow* file, const uint8_t* notes, uint64_t size)
 
 
 cdef inline uint32_t find_newest_tool(const uint8_t* notes, uint64_t size) noexcept nogil:
-    """Return the newest tool that notes name: 132086 for 13.2.86, or 0."""
+    """Return the newest tool that .note.nv.tkinfo names: 132086 for 13.2.86, or 0."""
     cdef const TkinfoNote* note
     cdef uint64_t offset = 0, room
     cdef uint32_t newest = 0, i

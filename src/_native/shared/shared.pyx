@@ -248,7 +248,7 @@ cdef inline KernelNumber find_private_kernel(const VariableRow* row, const Placi
 
 
 cdef void place_private_variables(Placing* placing) noexcept nogil:
-    """Place the private part of each kernel, then shared memory of whole programs."""
+    """Place each kernel's own variables and those it alone uses, then those of whole programs."""
     cdef const VariableRow* rows = placing.rows
     cdef KernelRow* kernels = placing.kernels
     cdef int64_t* offsets = placing.offsets

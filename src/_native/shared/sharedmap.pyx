@@ -166,7 +166,7 @@ def apply_layout(PlacedTables placed not None, SharedTables shared not None, *, 
 
 cdef void bind_tables(SharedPlaces* places, PlacedTables placed, SharedTables shared,
                       bint reserves):
-    """Set views of the tables, and the bytes that the target reserves."""
+    """Set views of the tables, and the bytes of shared memory that the target reserves."""
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
     cdef bint has_reserve
@@ -191,7 +191,7 @@ cdef void bind_tables(SharedPlaces* places, PlacedTables placed, SharedTables sh
 
 
 cdef void find_sections(SharedPlaces* places) noexcept nogil:
-    """Find the sections of shared memory."""
+    """Set `shared_out` and `common`: the output's sections of shared memory, if it has them."""
     cdef size_t i
     places.common = -1
     for i in range(places.out_count):
