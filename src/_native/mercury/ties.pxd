@@ -16,7 +16,7 @@ from tables.kinds cimport is_a, is_merc
 from tables.rows cimport FileNumber, FileRow, SectionRow
 
 
-# One file in the list of candidates, which is sorted by key: files with equal keys tie.
+# One file in the list of candidates, which is sorted by key: files with equal keys may tie.
 ctypedef struct Tie:
     uint64_t key        # from `tie_key`: first without, later with the names of sections
     FileNumber file     # number of the file

@@ -182,7 +182,7 @@ cdef inline void add_emitted(Merge* merge, RelocList* relocs, RelocEntry entry) 
             align[0] = max(align[0],
                            merge.objects.symbols[merge.merged.entities[entry.entity].first].value)
         emitted.entity = -1
-        # Stands for this kernel's instance, the symbol of its extern arrays (see EmittedRow).
+        # The number stands for the kernel's instance, the symbol of its extern arrays (EmittedRow).
         emitted.section = <OutNumber>(-2 - relocs.function)
     if entry.section >= 0:
         emitted.section = merge.columns.out_of[entry.section]

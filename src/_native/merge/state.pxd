@@ -82,8 +82,8 @@ ctypedef struct Columns:
     OutNumber* out_of           # by input section: OutRow that has its bytes, or -1
     uint64_t* base              # by input section: offset of its bytes in that OutRow
     uint8_t* referenced         # by entity: 1 if some code, dead code too, refers to it
-    # By entity, with -r: alignment of the extern arrays that a kernel's own code uses, 1 if unknown;
-    # 0 without such arrays.
+    # By entity, with -r: alignment of the extern arrays that a kernel's own code uses, 1 if it is
+    # unknown; 0 without such arrays.
     uint64_t* array_align
 
 

@@ -1,7 +1,8 @@
 """Constant variables that no code of the link reads, where the bank has no room for all.
 
 A link that selects kernels omits constants of other kernels only if it must. It then omits whole
-sections of inputs in which nothing is used. The other sections keep their order and alignments.
+sections of inputs in which nothing is used. The other sections keep their order and alignments,
+but the first may get a larger alignment.
 
 A section is used if the relocations of live code, or of other sections that the link keeps, name it
 or a variable in it. A section of constants can use another one: a table of addresses in the first
@@ -101,7 +102,7 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
             is_wide = True
     for i in range(uses.objects.section_count if is_wide else 0):
         if is_in_user_bank(uses, <SectionNumber>i) and uses.is_used[i]:
-            # nvlink gives the rest of the bank this alignment. One section that has it is enough.
+            # nvlink aligns the rest of the bank to PACKED_ALIGN. One section with that is enough.
             sections[i].align = max(sections[i].align, PACKED_ALIGN)
             break
     merged.entities = entity_table

@@ -206,7 +206,7 @@ cdef inline bint resolve_repeated(Resolver* resolver, SymbolNumber symbol, Entit
     if not entity.flags & EF_DEFINED:
         if (entity.flags & EF_UNSIZED
                 and (symbol_row.size == 0 or kind_of(resolver, symbol_row) != entity.kind)):
-            # A mention of an extern array counts as a definition.
+            # A mention of an extern array counts as a definition, so this is a second one.
             return add_clash(resolver, CLASH_MULTIPLE, symbol, winner)
         make_current(resolver, symbol, entity)
         return True
