@@ -194,7 +194,7 @@ class FunctionRow:
 
     regcount: int  # of a kernel: the largest of all functions reached
     stack: int  # bytes of the deepest path; NO_STACK_BOUND with recursion
-    raised_by: int  # function whose register count a kernel took over, or -1
+    raised_by: int  # function whose register count it inherits, or -1
     info: int  # .nv.info.F of the linked definition, or -1
     merc_info: int  # .nv.merc.nv.info.F of the linked definition, or -1
     recursive_calls: int  # of a kernel: callees without a bound on their stack

@@ -231,7 +231,9 @@ cdef inline bint needs_twin(Merge* merge, const OutRow* row) noexcept nogil:
 
 
 cdef inline void create_mercury_twin(Merge* merge, OutNumber plain) noexcept nogil:
-    """Create the mercury twin of a plain section; that of the system's shared memory gets its size.
+    """Create the mercury twin of a plain section.
+
+    That of the system's shared memory has the size of the inputs' pieces, without SYSTEM_RESERVE.
     """
     cdef OutNumber out = create_twin(merge, plain)
     if out < 0:
