@@ -71,7 +71,7 @@ ctypedef struct Placing:
     uint32_t traits             # TRAIT_ bits; 0 if no bytes are reserved for the system
     bint keeps_common           # .nv_debug.shared has the size of the common part, not 0
     bint has_extern             # one of the variables is an extern array
-    bint aligns_arrays          # kernels with extern arrays: the size is a multiple of the alignment
+    bint aligns_arrays          # with extern arrays, sizes are multiples of sh_addralign
     uint64_t most_aligned       # largest alignment of common variables; 1: the common part is empty
     KernelRow* kernels          # by kernel, and one more row for .nv_debug.shared
     int64_t* offsets            # by variable; -1: no place
