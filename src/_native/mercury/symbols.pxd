@@ -19,10 +19,11 @@ from outcomes cimport (
 cdef inline int64_t read_object_symbols(Object* object, const Sym* table, Py_ssize_t symbol_count,
                                         Span strings, const Span* sections,
                                         Py_ssize_t section_count) noexcept nogil:
-    """Fill `symbols` from `symbol_count` entries of .nv.merc.symtab and its string table.
+    """Fill `symbols` of `object` from the .nv.merc.symtab of its file and the string table.
 
-    `sections` has, by section index, the stripped name of a section whose header is compared; for
-    others its `data` is NULL. Returns the first symbol whose name runs past `strings`, or -1.
+    `sections` has, by section index, the name without `.nv.merc` of a section whose header is
+    compared; for others its `data` is NULL. Returns the index of the first symbol whose name runs
+    past `strings`, or -1.
     """
     cdef Py_ssize_t i
     cdef uint32_t name          # offset in `strings`
@@ -59,10 +60,10 @@ cdef inline int64_t read_object_symbols(Object* object, const Sym* table, Py_ssi
 
 cdef inline int64_t collect_uses(Object* object, Py_ssize_t symbol_count,
                                  uint8_t* seen) noexcept nogil:
-    """Fill `uses` with the first relocation entry that names each symbol.
+    """Fill `uses` of `object`: for each symbol that relocations name, the first entry that does.
 
-    `seen` has a byte for each symbol, zero at first. Returns a target with an entry whose symbol
-    does not exist, or -1.
+    `seen` has a byte for each symbol, zero at first. Returns the index of a target (a relocation
+    section) with an entry whose symbol does not exist, or -1.
     """
     cdef int64_t bad_target = -1
     cdef const Rela* rows
@@ -103,7 +104,8 @@ cdef inline int compare_identity(const Object* ref, const Object* cand,
                                  Verdict* out) noexcept nogil:
     """Compare the symbols of two files whose stages 1 to 3 accept. Returns the `why` of a Verdict.
 
-    Headers and targets must be at equal positions, since symbols name them by index. Attribute
+    These are functions that a file defines, and symbols that relocations of `cand` name. Headers
+    and targets (relocation sections) must be at equal positions, since indices name them. Attribute
     records, kinds of sections, and the sections that targets relocate must be equal, too.
     """
     cdef size_t i

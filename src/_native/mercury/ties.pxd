@@ -3,8 +3,8 @@
 # To fold is to omit a file's Mercury debug sections, since an earlier file has equal ones. That
 # takes comparisons of bytes, which are slow, and most files repeat no other one. So keys are
 # compared first. `tie_key` makes a key of the kinds and sizes of a file's Mercury sections, and
-# `keep_tied` keeps the files whose key another file has. Names are read only for these, for a
-# second key.
+# `keep_tied` keeps the files whose key another file has. Only these get a second key, which also
+# covers the names.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
@@ -16,14 +16,14 @@ from tables.kinds cimport is_a, is_merc
 from tables.rows cimport FileNumber, FileRow, SectionRow
 
 
-# One file in the list of candidates, which is sorted by key: files with equal keys tie.
+# One file in the list of candidates, which is sorted by key: files with equal keys may tie.
 ctypedef struct Tie:
     uint64_t key        # from `tie_key`: first without, later with the names of sections
     FileNumber file     # number of the file
 
 
 cdef inline uint64_t mix_key(uint64_t key, uint64_t value) noexcept nogil:
-    """Return the hash of one more value, `value`, with those that the hash `key` covers."""
+    """Return a hash of `value` and of all values that the hash `key` covers."""
     key = (key ^ value) * 0x9e3779b97f4a7c15U
     return key ^ key >> 32
 

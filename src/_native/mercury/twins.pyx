@@ -15,9 +15,9 @@ from base.spans cimport KeySlot, KeyTable, first_difference, scratch_table, tabl
 
 cdef class Twins:
     """Equal rows, and the work that finding them took."""
-    cdef readonly bytes leaders             # packed int64: the first row that is equal to each row
+    cdef readonly bytes leaders             # int64 by row: the first row that is equal to it
     cdef readonly uint64_t comparisons      # pairs of buffers that were compared
-    cdef readonly uint64_t bytes_compared   # up to their first differences
+    cdef readonly uint64_t bytes_compared   # of these, up to and with the first difference
 
     cdef bint are_equal(self, const Py_buffer* a, const Py_buffer* b) noexcept nogil:
         """Return whether two buffers have equal bytes; adds to the counts of this object."""

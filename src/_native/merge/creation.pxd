@@ -6,8 +6,8 @@
 # numbers that they got while a.cubin was read, and the code of b.cubin.
 #
 # 1. `create_functions` goes through the functions of a file, in the order in which resolution met
-#    them. For a dead function it only uses up the numbers that nvlink gives its sections, and for
-#    a dead kernel also the name of one of them (`reserve_shared_name`).
+#    them. For a dead function it only uses up the number that nvlink gives its code. For a dead
+#    kernel, with -use-host-info, it also reserves number and name of .nv.shared.K.
 # 2. `create_objects` goes through its other symbols in the same way.
 # 3. `create_other_sections` goes through its sections: it creates those that no symbol needed, and
 #    says where in the output the bytes of each are (`assign_output_section`).
@@ -82,7 +82,7 @@ cdef inline bint is_emitted(Merge* merge, EntityNumber entity) noexcept nogil:
 
 
 cdef inline bint is_pooled(Merge* merge, const EntityRow* entity) noexcept nogil:
-    """Return whether an entity lies in a device function's pool, which goes to kernels' pools."""
+    """Return whether an entity lies in a device function's pool that goes to kernels (not -r)."""
     cdef SectionNumber section = merge.objects.symbols[entity.winner].section
     return (section >= 0 and not merge.objects.mode & LINK_RELOCATABLE
             and is_plain(merge.objects.sections[section].kind, IS_LITERALS)
@@ -110,7 +110,8 @@ cdef inline bint is_shared_emitted(Merge* merge, EntityNumber entity) noexcept n
     if entity_row.flags & EF_UNSIZED:
         return (merge.arrays_stay
                 or (merge.objects.mode & LINK_DEBUG and not is_instance(entity_row)))
-    # A common variable that no code refers to has no address, so it needs no symbol.
+    # A shared variable that belongs to no kernel, and to which no code refers, has no address, so
+    # it needs no symbol.
     return (merge.columns.referenced[entity] or symbol.section < 0
             or is_a(merge.objects.sections[symbol.section].kind, IS_KERNEL_SHARED))
 
@@ -136,7 +137,7 @@ cdef inline SymbolNumber next_symbol_in_order(Merge* merge, const FileRow* file,
 
 
 cdef inline void create_functions(Merge* merge, const FileRow* file) noexcept nogil:
-    """Create the functions of a file, each with the sections that it alone needs."""
+    """Create the symbols of a file's live functions, each with the section of its code."""
     cdef SymbolNumber symbol
     cdef EntityNumber entity, null_entity
     cdef const SymbolRow* symbol_row
@@ -158,7 +159,7 @@ cdef inline void create_functions(Merge* merge, const FileRow* file) noexcept no
         if merge.work.symbol_of[entity] < 0:
             create_symbol(merge, entity, is_listed_local(merge, symbol_row, is_definition))
             # Before 13.0, nvlink treats the null symbol of a file like a function when the file
-            # names a function that it does not define: it becomes a local symbol without a name
+            # names a function before any file defines it: it becomes a local symbol without a name
             # (`assign_function_entity` of resolve).
             null_entity = merge.merged.symbol_entity[file.first_symbol]
             if (null_entity >= 0 and symbol_row.section < 0
@@ -203,7 +204,7 @@ cdef inline void create_shared_section(Merge* merge, EntityNumber kernel) noexce
 
 
 cdef inline void reserve_shared_name(Merge* merge, EntityNumber kernel) noexcept nogil:
-    """Reserve number and name of .nv.shared.K, for a kernel that host code does not name."""
+    """Reserve number and name of .nv.shared.K, for a dead kernel in a link with -use-host-info."""
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(merge, kernel, &size)
     cdef uint8_t* text = pool_join_text(&merge.work.texts, b".nv.shared.", name, &size)
@@ -235,8 +236,8 @@ cdef inline void create_optimizer_symbol(Merge* merge, EntityNumber entity, Enti
                                          uint32_t number) noexcept nogil:
     """Create the symbol of a constant in the pool of `function`, from sm_100 on.
 
-    nvlink names the `number`th constant of a file `.nv.constant.optimizer.F.number`. Releases from
-    13.5 on (TRAIT_LEAN_NAMES) keep the name that the input has.
+    nvlink names it `.nv.constant.optimizer.F.number`, where `number` counts the constants in all
+    pools of its file. Releases from 13.5 on (TRAIT_LEAN_NAMES) keep the name that the input has.
     """
     cdef uint32_t size, digits = 1, i, remaining = number
     cdef const uint8_t* name = entity_name(merge, function, &size)
@@ -428,8 +429,8 @@ cdef inline OutNumber create_optimizer_section(Merge* merge, EntityNumber functi
 cdef inline void create_pools(Merge* merge) noexcept nogil:
     """Create pools of kernels whose constants all come from device functions they reach.
 
-    The PoolRows of one device function follow each other. First each of its kernels gets the
-    section; then, from sm_100 on, each gets the relocation sections.
+    The PoolRows of one device function follow each other. First each of its kernels without a pool
+    gets the section; then, from sm_100 on, each of these gets the relocation sections.
     """
     cdef const PoolRow* pools = merge.merged.pools
     cdef size_t first = 0, end, i
@@ -473,7 +474,10 @@ cdef inline void create_pool(Merge* merge, EntityNumber kernel) noexcept nogil:
 
 
 cdef inline void prepare_sections(Merge* merge, const FileRow* file) noexcept nogil:
-    """Mark the sections of a file for which `create_other_sections` has something to do."""
+    """Mark the sections for which `create_other_sections` may have something to do.
+
+    Also marks mercury debug sections with bytes of their own. `file` has all these sections.
+    """
     cdef SectionRef i, first = file.first_section, end = file.first_section + file.section_count
     cdef SectionRef debug_end = first         # number after the last plain section with debug data
     cdef uint16_t kind
@@ -496,7 +500,7 @@ cdef inline bint is_to_place(uint16_t kind) noexcept nogil:
 
 
 cdef inline void create_other_sections(Merge* merge, const FileRow* file) noexcept nogil:
-    """Create the sections that no symbol needed; assign each input section its output section."""
+    """Create the sections that no symbol needed; assign output sections to those of the input."""
     cdef const KindFacts* facts
     cdef SectionRef i
     for i in range(file.first_section, file.first_section + file.section_count):
@@ -533,7 +537,7 @@ cdef inline void create_lost_pool(Merge* merge, SectionNumber section) noexcept 
 cdef inline void assign_output_section(Merge* merge, SectionNumber section) noexcept nogil:
     """Set the output section of an input section and the offset of its bytes there.
 
-    File-scope sections that no symbol has created are created here.
+    File-scope and mercury sections that no symbol has created are created here.
     """
     cdef const SectionRow* section_row = &merge.objects.sections[section]
     cdef OutNumber out

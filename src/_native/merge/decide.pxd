@@ -57,14 +57,14 @@ cdef enum Action:
     DROP = 0                    # leaves no trace
     EMIT = 1                    # the output has the entry
     RESOLVE = 2                 # the link writes the value into the field
-    CLEAR = 3                   # the link writes zeros into the field; its section is created
+    CLEAR = 3                   # the link writes zeros into the field; a plain entry has a section
     DROP_LATE = 4               # its section is created and the rule of two forms counts the entry
     DROP_DEAD = 5               # like DROP_LATE, but an entry of mercury data creates no section
 
 
-# The part of the outcome that follows from the symbol: with the relocation type, it gives the
-# Action of all entries that name the symbol. Only entries in bytes of a definition that lost are
-# dropped instead (`is_of_lost_bytes`).
+# The part of the outcome that follows from the symbol. Except for FATE_OPEN, it gives, with the
+# relocation type, the Action of all entries that name the symbol. Only entries in bytes of a
+# definition that lost, or cut off a pool, are dropped instead (`is_of_lost_bytes`).
 cdef enum Fate:
     FATE_OPEN = 0               # the Action depends on more: see `decide_action`
     FATE_EMITTED = 1
@@ -170,9 +170,9 @@ cdef inline bint is_rebuilt(Merge* merge, const SectionRow* target) noexcept nog
 
 
 cdef inline bint can_be_defined_later(const EntityRow* entity) noexcept nogil:
-    """Return whether a later stage of linking may define an entity.
+    """Return whether a later stage of linking may define an entity: it has no definition yet.
 
-    A later stage defines no extern arrays: with -g, this link gives them an address.
+    A later stage defines no extern arrays: with -r and -g, this link gives them an address.
     """
     return not entity.flags & (EF_DEFINED | EF_UNSIZED)
 
@@ -271,9 +271,9 @@ cdef inline Action decide_shared(Merge* merge, const RelocList* relocs, const En
     if not merge.objects.mode & LINK_RELOCATABLE:
         return RESOLVE
     if not merge.objects.mode & LINK_DEBUG and entity.flags & EF_UNSIZED:
-        # An extern array, whose symbol -r may remove. A kernel then refers to its instance, one
-        # symbol for all its arrays. A device function gets the alignment of the array's symbol;
-        # before 13.1 it gets 0.
+        # -r may remove the symbol of an extern array. A kernel then refers to its instance, one
+        # symbol for all its arrays. Up to 13.0, a device function gets 0. In 13.1 it gets the value
+        # of the array's symbol, which is its alignment; from 13.2 on it keeps the reference.
         if relocs.function >= 0 and merge.merged.entities[relocs.function].flags & EF_KERNEL:
             entry.how |= FIXUP_INSTANCE
             return EMIT

@@ -1,9 +1,9 @@
 # Relocation sections of the output, and their entries.
 #
-# A section of the output can have up to four relocation sections: `.rela.S` and `.rel.S`, and the
-# mercury twins of these. Each is created by the first entry that needs it, which decides its number
-# (`find_or_create_relocations`, `find_or_create_mercury_relocations`). By the rule of two forms,
-# which `count_for_two_forms` applies, RELA entries also create an empty .rel section:
+# A section of the output can have up to three relocation sections: `.rela.S`, `.rel.S`, and the
+# mercury twin of `.rela.S`. Each is created by the first entry that needs it, which decides its
+# number (`find_or_create_relocations`, `find_or_create_mercury_relocations`). By the rule of two
+# forms, which `count_for_two_forms` applies, RELA entries also create an empty .rel section:
 #
 #     .rela.text.f of an input     .rela.text.f     .rel.text.f
 #     addend 8                     created here
@@ -130,8 +130,8 @@ cdef inline bint count_for_two_forms(Merge* merge, RelocList* relocs, OutNumber 
     """Count an entry for the rule of two forms, and return whether the rule asks for .rel.
 
     A RELA entry with addend 0 does, unless it is the first entry. `counter` is the OutRow that
-    counts the entries of `relocs`, the same for all of them: for plain code the row of the code,
-    for mercury code that of the relocation section.
+    counts the entries of `relocs`, the same for all of them: for a capsule, the mercury form of
+    code, that of the relocation section, else that of the plain section which they patch.
     """
     if not relocs.is_rela:
         return False
@@ -182,7 +182,7 @@ cdef inline void add_emitted(Merge* merge, RelocList* relocs, RelocEntry entry) 
             align[0] = max(align[0],
                            merge.objects.symbols[merge.merged.entities[entry.entity].first].value)
         emitted.entity = -1
-        # Stands for this kernel's instance, the symbol of its extern arrays (see EmittedRow).
+        # The number stands for the kernel's instance, the symbol of its extern arrays (EmittedRow).
         emitted.section = <OutNumber>(-2 - relocs.function)
     if entry.section >= 0:
         emitted.section = merge.columns.out_of[entry.section]

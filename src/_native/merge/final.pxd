@@ -51,8 +51,9 @@ cdef inline size_t survey_sections(Merge* merge) noexcept nogil:
     """Rename sections in .shstrtab in place, and find those that the next steps work on.
 
     It fills `renamed`, `code_sections` and `twinned` of MergeWork. One walk does all, since the
-    rows of a large link are more than a cache holds. Returns the number of sections of the final
-    file, with those that have no rows yet: .nv.constant0.K and most twins.
+    rows of a large link are more than a cache holds. Returns the number of sections that decides
+    whether the final file needs .symtab_shndx. It includes sections that have no rows yet:
+    .nv.constant0.K and most twins.
     """
     cdef size_t count = 4               # sections without a row, such as the null section
     cdef OutNumber out
@@ -125,7 +126,7 @@ cdef inline void rename_in_place(uint8_t* text) noexcept nogil:
 
 
 cdef inline void rename_symbols(Merge* merge) noexcept nogil:
-    """Give the symbols of renamed sections their final names, as new strings in .strtab."""
+    """Give the section symbols of renamed sections their final names, as new strings in .strtab."""
     cdef size_t i
     cdef OutSymbolRow* symbol
     cdef uint8_t* text
@@ -148,9 +149,10 @@ cdef inline void rename_symbols(Merge* merge) noexcept nogil:
 
 
 cdef inline void create_parameter_sections(Merge* merge) noexcept nogil:
-    """Create .nv.constant0.K of all kernels, and their section symbols after the global symbols.
+    """Create .nv.constant0.K of kernels, and their section symbols after the global symbols.
 
-    The order is that of the kernels' code, which is not that of their first mentions.
+    These are live kernels whose linked copy has such a section. The order is that of the kernels'
+    code, which is not that of their first mentions.
     """
     cdef const OutNumber* code = <const OutNumber*>merge.work.code_sections.data
     cdef size_t i
@@ -210,7 +212,7 @@ cdef inline size_t count_final_sections(Merge* merge, const OutRow* row) noexcep
     """Return how many sections of the final file an OutRow stands for: itself, and some twins.
 
     Code also stands for its capsule and, for a kernel, for .nv.constant0.K; .nv.info.F for its
-    twin.
+    twin. .nv.shared.K and a relocation section without entries stand for none.
     """
     if is_a(row.kind, IS_CODE):
         return 2 + (merge.merged.entities[row.entity].flags & EF_KERNEL != 0)
@@ -229,7 +231,10 @@ cdef inline bint needs_twin(Merge* merge, const OutRow* row) noexcept nogil:
 
 
 cdef inline void create_mercury_twin(Merge* merge, OutNumber plain) noexcept nogil:
-    """Create the mercury twin of a plain section, with the size that the link gives it."""
+    """Create the mercury twin of a plain section.
+
+    That of the system's shared memory has the size of the inputs' pieces, without SYSTEM_RESERVE.
+    """
     cdef OutNumber out = create_twin(merge, plain)
     if out < 0:
         return

@@ -1,7 +1,8 @@
 """Effects of accepted folds of Mercury sections on the tables of a link (docs/dedup.md).
 
 A fold pairs a candidate file with an earlier file, its reference. The candidate's Mercury debug
-sections then have the reference's as stand-ins, one for one in the order of the files.
+sections with bytes of their own then have the reference's as stand-ins: the first that of the
+first, and so on.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -20,7 +21,10 @@ from tables.rows cimport (
 
 
 def find_winning_symbol(MergedTables merged not None, FileNumber reference, FileNumber candidate):
-    """Return the SymbolRow of a function of `candidate` whose copy in `reference` lost, or -1."""
+    """Return the SymbolRow of a function of `candidate` whose copy in `reference` lost, or -1.
+
+    It is the first such function whose copy in `candidate` did not lose.
+    """
     cdef ObjectTables objects = merged.objects
     cdef const FileRow* files = objects.files.rows
     cdef const SymbolRow* symbols = objects.symbols.rows
@@ -69,9 +73,9 @@ cdef bint pair_files(const uint8_t* arena, const SectionRow* sections, const Fil
                      const FileRow* reference, SectionNumber* stand_ins) noexcept nogil:
     """Set the section of `reference` that replaces each Mercury debug section of `candidate`.
 
-    It is entered in `stand_ins`, by input section; sections without bytes of their own (`can_fold`)
-    have none. False if a section of `candidate` lacks its counterpart of the same place, size and
-    name.
+    It is entered in `stand_ins`, by input section; those without bytes of their own (`can_fold`)
+    have none. False if a section of `candidate` lacks its counterpart of the same place in the
+    order, size and name.
     """
     cdef SectionRef i, j = reference.first_section
     cdef SectionRef end = reference.first_section + reference.section_count

@@ -133,7 +133,11 @@ cdef inline void fetch_attributes(const ComponentSearch* search,
 
 
 cdef void start_search(ComponentSearch* search) noexcept nogil:
-    """Set registers, stack and barriers of each function alone, before it inherits from others."""
+    """Set what each function has by itself, before it inherits from others.
+
+    That is its registers, its barriers, REG_RECONFIG, and whether its stack has no bound. Frames
+    are added later (`close_component`).
+    """
     cdef const EntityRow* entity
     cdef const SectionRow* info
     cdef SectionNumber section
@@ -160,7 +164,8 @@ cdef void start_search(ComponentSearch* search) noexcept nogil:
 cdef void fill_rows(ComponentSearch* search) noexcept nogil:
     """Fill the rows of all functions; only kernels get barriers and inherited register counts.
 
-    A kernel that keeps its own register count has no `raised_by`.
+    Device functions also get `raised_by`, the function whose count they pass on. A kernel that
+    keeps its own register count has none.
     """
     cdef const EntityRow* entities = search.merged.entities
     cdef FunctionRow* row
@@ -382,7 +387,10 @@ cdef void find_info(ComponentSearch* search) noexcept nogil:
 
 
 def find_recursive(MergedTables merged not None):
-    """Return kernels of unbounded stack, and whether any reaches more registers than its limit."""
+    """Return kernels of unbounded stack, and whether any reaches more registers than its limit.
+
+    A kernel is listed once for each function without a bound that it calls.
+    """
     cdef ObjectsView objects
     cdef const SectionRow* info
     cdef const EntityRow* entities = merged.entities.rows

@@ -1,9 +1,9 @@
 # Sections for the shared memory of idle kernels, which a link that keeps all code can have: kernels
 # that nobody selected and no device code launches.
 #
-# Such a kernel gets no .nv.shared.K when its code is read. nvlink creates that section when it lays
-# shared memory out. A common variable is one that does not belong to one kernel; `shared.pyx` sorts
-# these. The sections are created in this order:
+# Such a kernel gets no .nv.shared.K when its code is read. If it has no shared variables of its
+# own, nvlink creates that section when it lays shared memory out. A common variable is a shared one
+# that does not belong to one kernel; `shared.pyx` sorts these. The order of the sections is:
 #
 # 1. for each common variable that one kernel alone uses: that of this kernel, if it is idle;
 # 2. for each common variable that several kernels use: those of the idle ones among them;
@@ -32,7 +32,8 @@ from tables.sharedrows cimport KernelNumber, VariableRef, VariableRow, sort_list
 ctypedef int32_t IdleUseNumber
 
 # One reference from the code of an idle kernel, which is neither selected nor launched by device
-# code, to a common variable: a shared one that does not belong to one kernel.
+# code, to a shared variable that is not an extern array. Only those to common variables, which do
+# not belong to one kernel, are used later.
 ctypedef struct IdleUse:
     EntityNumber variable       # entity
     EntityNumber kernel         # entity
@@ -40,10 +41,10 @@ ctypedef struct IdleUse:
     IdleUseNumber of_variable   # IdleUse: the next one of this variable, by kernel, or -1
 
 
-# All references from idle kernels to common shared variables, chained by kernel and by variable.
+# The references from idle kernels to shared variables, chained by kernel and by variable.
 ctypedef struct IdleUses:
     Vec rows                    # IdleUse
-    Vec variables               # VariableRow: common ones and arrays, in creation order
+    Vec variables               # VariableRow: common ones and arrays, in the order of symbols
     IdleUseNumber* of_kernel    # by entity: the last IdleUse of the kernel, or -1
     IdleUseNumber* of_variable  # by entity: the first IdleUse of the variable, or -1
     uint8_t* has_array          # by entity: 1 for an idle kernel that uses extern arrays
@@ -84,7 +85,7 @@ cdef inline bint is_idle_code(const Merge* merge, EntityCounter entity) noexcept
 
 
 cdef inline void find_idle_uses(Merge* merge, IdleUses* uses) noexcept nogil:
-    """List the references from idle kernels to common variables, and mark users of arrays."""
+    """List the references from idle kernels to shared variables, and mark users of arrays."""
     cdef const FixupRow* fixup = <const FixupRow*>merge.columns.fixups.data
     cdef IdleUse* use
     cdef size_t i, entity
@@ -122,7 +123,7 @@ cdef inline void find_idle_uses(Merge* merge, IdleUses* uses) noexcept nogil:
 
 cdef inline void create_sections_by_variable(Merge* merge, Scratch* scratch,
                                              IdleUses* uses) noexcept nogil:
-    """Create sections of the kernels that use common variables, variable by variable.
+    """Create sections of the idle kernels that use common variables, variable by variable.
 
     The order is that in which `place_common_variables` of the layout walks over these variables,
     last one first: in a first walk those that one kernel alone uses, in a second one the others.

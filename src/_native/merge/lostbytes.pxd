@@ -105,7 +105,8 @@ cdef inline bint is_removed_with_lost_bytes(Merge* merge, const Vec* lost, uint1
     """Return whether a relocation entry is removed since its field is in bytes that nobody needs.
 
     These are the bytes of definitions that lost: `lost` has their ranges in the entry's target
-    section, of this kind, from `find_lost_bytes`.
+    section, of this kind, from `find_lost_bytes`. In constants, the file's definition of `symbol`,
+    which the entry names, must have lost, too.
     """
     return ((is_initialized_data(kind) or has_lost(merge.merged.symbol_resolution[symbol]))
             and is_in_lost_bytes(lost, offset))

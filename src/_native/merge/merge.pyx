@@ -19,13 +19,14 @@ each input:
    launches them.
 2. `create_objects`: the other symbols, each after the section that holds it.
 3. `create_other_sections`: the sections that no symbol has created.
-4. `create_info_sections`: .nv.info.F of all other functions.
-5. `decide_relocations`: every relocation entry is emitted, resolved or dropped.
+4. `create_info_sections`: .nv.info.F of other functions.
+5. `decide_relocations`: each relocation entry is emitted, resolved, cleared or dropped.
 
 `finish_input` creates what follows the last input, such as the call graph. `name_symbols` and
-`name_sections` then walk over the lists and write the names, so dead code has numbers but no names.
-After that, links up to sm_90 create no section or symbol. From sm_100 on, a second program makes
-the final file from the result, and creates more of both (`make_final_file`).
+`name_sections` then walk over the lists and write the names. Dead code has numbers, but no names
+except for those of `reserve_name`. After that, links up to sm_90 create no section or symbol. From
+sm_100 on, a second program makes the final file from the result, and creates more of both
+(`make_final_file`).
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -103,7 +104,7 @@ def merge(MergedTables merged not None):
             with nogil:
                 read_inputs(&merge)
                 if not merge.failed:
-                    # All sections and symbols exist now, except those of `make_final_file`.
+                    # All sections and symbols exist now, except some of files for sm_100 and later.
                     name_symbols(&merge)
                     name_sections(&merge)
                     resolve_prototype_offsets(&merge, offset_of)
@@ -207,7 +208,8 @@ cdef void allocate_merge(Merge* merge, Scratch* scratch, MergedTables merged) no
 cdef void prepare_file(void* context, FileCounter number) noexcept nogil:
     """Mark the sections of one file, and find the Fate of its symbols; a task of `run_each`.
 
-    The Fate of a symbol decides its relocations. Nothing that is created later changes these facts.
+    The Fate is what a symbol alone decides about the relocations that name it. Nothing that is
+    created later changes these facts.
     """
     cdef Merge* merge = <Merge*>context
     cdef const FileRow* file = &merge.objects.files[number]
@@ -246,7 +248,10 @@ cdef void read_inputs(Merge* merge) noexcept nogil:
 
 
 cdef void find_own_pools(Merge* merge) noexcept nogil:
-    """Set the bytes of pools to which others are appended; mark sections that begin a new pool."""
+    """Set `pool_end`, and `own_pool` of the sections with which a pool of their function begins.
+
+    `pool_end` has the bytes of a pool with the pools of other functions that are appended to it.
+    """
     cdef size_t i
     cdef const PoolRow* pool
     for i in range(merge.merged.pool_count):

@@ -1,8 +1,9 @@
 # Writing names into .shstrtab and .strtab: one walk over the section list, and one over the list of
 # local symbols and then the global ones.
 #
-# Both come after dead code was removed, so it has no names in the tables. Both come before sections
-# without contents are removed, so these have names (docs/order.md). No string is in a table twice.
+# Both come after dead code was removed, so it has no names in the tables, except for reserved ones
+# (`reserve_name`). Both come before sections without contents are removed, so these have names
+# (docs/order.md). They write each string once, except for a second empty string in .strtab.
 #
 # Most of the time is spent waiting for cells of the hash tables. So each name is hashed, and its
 # cell fetched into the cache, some names before it is written (`fetch_entry`). One thread writes

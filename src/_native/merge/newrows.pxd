@@ -59,7 +59,7 @@ cdef inline ListEntry* append_list_entry(Merge* merge, Vec* list, const uint8_t*
 
 
 cdef inline void reserve_number(Merge* merge) noexcept nogil:
-    """Leave the next section number unused: that of a section which nvlink later removes."""
+    """Leave the next section number unused, for example that of a section that nvlink removes."""
     append_list_entry(merge, &merge.work.section_list, NULL, 0, -1, -1)
 
 
@@ -113,7 +113,7 @@ cdef inline OutNumber new_section_of_kind(Merge* merge, uint16_t kind) noexcept 
 
 cdef inline void name_out(Merge* merge, OutNumber out, const uint8_t* text,
                           uint32_t size) noexcept nogil:
-    """Give a section its name, and append its symbol to the list of local symbols."""
+    """Give a section its name, and append the name of its symbol to the list of local symbols."""
     cdef ListEntry* symbol = append_list_entry(merge, &merge.work.local_list, text, size, out, -1)
     cdef ListEntry* section = section_entry(merge, out)
     if symbol == NULL:
@@ -130,7 +130,8 @@ cdef inline void name_out_text(Merge* merge, OutNumber out, const char* text) no
 cdef inline void reserve_name(Merge* merge, const uint8_t* text, uint32_t size) noexcept nogil:
     """Reserve a section number, and the names of that section and its symbol.
 
-    The output has the names in its string tables, but neither the section nor the symbol.
+    The output has neither the section nor the symbol. It has the names in its string tables, except
+    for lean files (docs/glossary.md).
     """
     if text == NULL:
         merge.failed = True
@@ -201,7 +202,7 @@ ctypedef struct SectionHead:
 
 
 cdef inline SectionHead head_of(Merge* merge, const SectionRow* source) noexcept nogil:
-    """Return the fields of an input section."""
+    """Return the fields that an output section takes over from `source`, a section of an input."""
     cdef SectionHead head
     head.kind = source.kind
     head.bank = source.bank
@@ -213,7 +214,7 @@ cdef inline SectionHead head_of(Merge* merge, const SectionRow* source) noexcept
 
 
 cdef inline SectionHead head_of_kind(uint16_t kind) noexcept nogil:
-    """Return the fields of a section that the link makes, without an input section."""
+    """Return the fields that the link gives sections of a kind: bank 0, no input section."""
     cdef SectionHead head
     head.kind = kind
     head.bank = 0

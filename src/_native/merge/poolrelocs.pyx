@@ -9,8 +9,8 @@ in the pool of kernel K, whose own relocations are A and B:
     constants of F's pool, last first       table at 16: relocations at 24, 16; at 0: 8, 0
     list of K after, with new offsets       A, B, 56, 48, 40, 32
 
-1. `find_relocations_of_pools` finds the relocation section of each kernel's pool.
-2. `list_constants` lists the constants of all pools, to know which relocations belong to one.
+1. `list_constants` lists the constants of all pools, to know which relocations belong to one.
+2. `find_relocations_of_pools` finds the relocation section of each kernel's pool.
 3. `adopt_entries` is called for each PoolRow: it appends copies of the relocations of that pool,
    which `list_pool_entries` has put into the right order, to the list of its kernel.
 """

@@ -274,7 +274,8 @@ cdef bint place_own(PoolPlacement* pools, EntityRef function) noexcept nogil:
     """Place the pool sections of a function's lost copies after that of its linked copy.
 
     If the linked copy has none, those of the lost copies make a pool, also for a device function.
-    False without memory.
+    In an executable, the pool that a device function's linked copy keeps gets a row first. False
+    without memory.
     """
     cdef bint is_only_lost = pools.first_lost[function] >= 0
     cdef SectionNumber section = (pools.first_lost[function] if is_only_lost
@@ -310,7 +311,10 @@ cdef int compare_pool_rows(const void* a, const void* b) noexcept nogil:
 
 
 cdef bint place_shared(PoolPlacement* pools, EntityRef function) noexcept nogil:
-    """Place a function's pools at one offset in all kernels that reach it; False without memory."""
+    """Place a function's pools at one offset in the kernels that reach it; False without memory.
+
+    Dead kernels, and idle ones (neither selected nor launched by device code), do not get them.
+    """
     cdef size_t depth = 1, first_row = pools.rows.count, row_count, i
     cdef NodeRef node, caller
     cdef uint32_t j, align = 1

@@ -171,7 +171,8 @@ cdef inline void decide_relocation_section(Merge* merge, const FileRow* file, Se
         return
     if (merge.has_finalizer and section_row.size == 0
             and is_plain(target.kind, IS_CODE | IS_LITERALS)):
-        # From sm_100 on, a relocation section that is empty in the input is kept.
+        # From sm_100 on, a relocation section of code or of a pool is kept if it is empty already
+        # in the input.
         relocations = find_or_create_relocations(merge, section, out, True)
         if relocations >= 0:
             out_row(merge, relocations).marks |= OF_EMPTY_STAYS
@@ -188,9 +189,9 @@ cdef inline void decide_relocation_section(Merge* merge, const FileRow* file, Se
 
 cdef inline void reserve_dead_relocations(Merge* merge, const SectionRow* section,
                                           EntityNumber function) noexcept nogil:
-    """Reserve the numbers of relocation sections that dead code has.
+    """Reserve the numbers of the relocation sections `.rela.text.F` and `.rel.text.F` of dead code.
 
-    The rules are those of live code: an addend of 0 after the first RELA entry also asks for .rel.
+    An addend of 0 after the first RELA entry also asks for .rel, as for live code up to 13.4.
     """
     cdef uint64_t i
     if section.size == 0:
@@ -343,8 +344,8 @@ cdef inline bint decide_entry(Merge* merge, RelocList* relocs, const Rela* input
                               uint64_t number) noexcept nogil:
     """Decide the entry `input`, which has index `number`, and add its row; False without memory.
 
-    Large links do this a hundred times for each input. So nothing outside of this function sees the
-    address of `entry`, and compilers can keep its fields in registers.
+    This runs for each entry of a link. So nothing outside of this function sees the address of
+    `entry`, and compilers can keep its fields in registers.
     """
     cdef RelocEntry entry, open_entry
     cdef Fate fate
@@ -421,7 +422,10 @@ cdef inline Action decide_open_entry(Merge* merge, RelocList* relocs, RelocEntry
 
 
 cdef inline bint create_plain_relocations(Merge* merge, const RelocList* relocs) noexcept nogil:
-    """Create the relocation section for plain entries, unless it exists; False without memory."""
+    """Create the relocation section for plain entries, unless it exists; False without memory.
+
+    Does nothing for mercury entries.
+    """
     return (relocs.is_mercury
             or find_or_create_relocations(merge, relocs.section, relocs.out, relocs.is_rela) >= 0)
 

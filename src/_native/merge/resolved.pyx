@@ -2,8 +2,8 @@
 
 `.nv.resolvedrela.S` lists what was resolved in S under the original types. REL and RELA entries
 for S share that list, newest first, as if every entry were pushed to the front while the inputs are
-read (docs/format-notes.md). The addend of a REL entry is what the field held. A field that was only
-cleared leaves no record.
+read (docs/format-notes.md). The addend of a REL entry of type R_CUDA_64 in variables is what the
+field held. A field that was only cleared leaves no record.
 
 From sm_100 on, only shared memory is recorded, in plain and in mercury code.
 """

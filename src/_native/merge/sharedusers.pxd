@@ -52,7 +52,7 @@ cdef inline void allocate_users(Merge* merge, Scratch* scratch) noexcept nogil:
 cdef inline bint has_common_variable(const Merge* merge) noexcept nogil:
     """Return whether a variable has its place in .nv_debug.shared, so extern arrays keep symbols.
 
-    The users of all variables must be known.
+    Always False except for sm_90 with --preserve-relocs. The users of all variables must be known.
     """
     cdef size_t i
     if (merge.work.users == NULL or not merge.objects.traits & TRAIT_FILLS_SHARED
@@ -102,7 +102,10 @@ cdef inline void find_reaching_kernels(Merge* merge) noexcept nogil:
 
 
 cdef inline bint is_common(const Merge* merge, EntityCounter entity) noexcept nogil:
-    """Return whether an entity is a defined shared variable that does not belong to one kernel."""
+    """Return whether an entity is a defined shared variable that does not belong to one kernel.
+
+    Extern arrays are not.
+    """
     cdef const EntityRow* entity_row = &merge.merged.entities[entity]
     cdef SectionNumber section = merge.objects.symbols[entity_row.winner].section
     return (entity_row.kind == E_SHARED and entity_row.flags & EF_DEFINED

@@ -43,7 +43,7 @@ ctypedef struct ListEntry:
     const uint8_t* text         # the name, without NUL; NULL for a number without a name
     uint32_t size               # bytes of the name
     uint32_t tag                # hash of the name; set when names are written
-    OutNumber out               # the section; -1: the output has none, only the number or name
+    OutNumber out               # the section; -1 for a local symbol, or a reserved number or name
     OutSymbolNumber symbol      # OutSymbolRow of a symbol that is not a section's, or -1
 
 
@@ -58,7 +58,7 @@ cdef enum DeadSection:
 
 
 # Facts about an input section that the merge finds. `prepare_file` sets those after MARK_DECIDED,
-# before any section is created; they follow from the input alone.
+# before any section is created; nothing that is created later changes them.
 cdef enum SectionMark:
     MARK_SYMBOL = 1             # a symbol lies in it
     MARK_DEFINITION = 2         # a symbol in it is a definition that did not lose
@@ -82,8 +82,8 @@ ctypedef struct Columns:
     OutNumber* out_of           # by input section: OutRow that has its bytes, or -1
     uint64_t* base              # by input section: offset of its bytes in that OutRow
     uint8_t* referenced         # by entity: 1 if some code, dead code too, refers to it
-    # By entity, with -r: alignment of the extern arrays that a kernel's own code uses, 1 if they
-    # state none; 0 without such arrays.
+    # By entity, with -r: alignment of the extern arrays that a kernel's own code uses, 1 if it is
+    # unknown; 0 without such arrays.
     uint64_t* array_align
 
 

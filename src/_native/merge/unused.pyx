@@ -1,7 +1,8 @@
 """Constant variables that no code of the link reads, where the bank has no room for all.
 
 A link that selects kernels omits constants of other kernels only if it must. It then omits whole
-sections of inputs in which nothing is used. The other sections keep their order and alignments.
+sections of inputs in which nothing is used. The other sections keep their order and alignments,
+but the first may get a larger alignment.
 
 A section is used if the relocations of live code, or of other sections that the link keeps, name it
 or a variable in it. A section of constants can use another one: a table of addresses in the first
@@ -40,7 +41,7 @@ ctypedef struct Uses:
 
 # `limit` is the room in the bank in bytes. Constants whose name contains one of `names` are kept.
 def drop_constants(MergedTables merged not None, list names, uint64_t limit):
-    """Return the input sections; unused constants have no bytes if only the others fit `limit`."""
+    """Return the input sections; unused constants lose their bytes if the bank only then fits."""
     cdef Uses uses
     cdef Scratch scratch
     merged.objects.view(&uses.objects)
@@ -101,7 +102,7 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
             is_wide = True
     for i in range(uses.objects.section_count if is_wide else 0):
         if is_in_user_bank(uses, <SectionNumber>i) and uses.is_used[i]:
-            # nvlink gives the rest of the bank this alignment. One section that has it is enough.
+            # nvlink aligns the rest of the bank to PACKED_ALIGN. One section with that is enough.
             sections[i].align = max(sections[i].align, PACKED_ALIGN)
             break
     merged.entities = entity_table
@@ -144,7 +145,7 @@ cdef inline SectionNumber find_constants(const Uses* uses, EntityNumber entity) 
 
 
 cdef SectionNumber find_plain_constants(const Uses* uses, SectionNumber mercury) noexcept nogil:
-    """Return the plain form of a file's mercury constants, or -1."""
+    """Return the plain form of `mercury`, an input section of mercury constants; else -1."""
     cdef const SectionRow* mercury_row = &uses.objects.sections[mercury]
     cdef const FileRow* file = &uses.objects.files[mercury_row.file]
     cdef SectionRef i

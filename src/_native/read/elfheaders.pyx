@@ -1,6 +1,7 @@
 """Sections for Python code, of an ELF64 file or of an input of a link; and such an input as bytes.
 
-Reports, hints and `pylink dedup` use this. A link by itself does not.
+Reports, hints, `pylink dedup` and links that fold use this, the device-link step, and the reader of
+shared libraries of -l. A link of cubins alone does not.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -168,7 +169,7 @@ def file_sections(ObjectTables objects not None, FileCounter number):
 
 
 def file_image(ObjectTables objects not None, FileCounter number):
-    """Return an input of a link as an ELF file, with contents that the link replaced so far."""
+    """Return an input of a link as an ELF file, with the contents that the link gave it so far."""
     cdef ObjectsView view
     objects.view(&view)
     cdef const FileRow* file = &view.files[number]

@@ -1,7 +1,7 @@
 """Reading relocatable cubins: headers into checked tables, and what tables say of whole files.
 
 After `parse`, every offset, count, name and index in the tables is known to lie inside its file,
-so later kernels follow them without looking back.
+so native functions that run later follow them without checks.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -125,7 +125,10 @@ cdef int32_t find_symtab(const Reader* reader, const FileRow* file) noexcept nog
 
 
 def find_changes(Files files not None):
-    """Return the numbers of files of another toolkit, target or flags than the previous file's."""
+    """Return the numbers of files of another toolkit, target or flags than the previous file's.
+
+    The first file, and files with FILE_NARROW or FILE_UNCLASSED, are always included.
+    """
     cdef const FileRow* rows = files.rows
     cdef size_t i
     cdef list numbers = []
@@ -172,7 +175,7 @@ cdef enum:
 # A search over all files: for kernels, or for ties, i.e. files whose Mercury sections agree.
 ctypedef struct FileSearch:
     ObjectsView objects
-    bint every                  # kernels: also those without a fence (`find_kernels`)
+    bint every                  # kernels: all, and functions that exit (`is_rewritten_code`)
     uint8_t* has_kernel         # by input file: for kernels
     Tie* ties                   # ties: rows of the files that are compared
     bint with_names             # ties: keys also tell names of sections apart
@@ -188,7 +191,7 @@ cdef FileSearch start_search(ObjectTables objects):
 
 def find_kernels(ObjectTables objects not None, *, bint every):
     """Return the numbers of the files whose code is rewritten where it exits, ascending."""
-    # Kernels without a fence, and functions, only count with `every`.
+    # Device functions count with `every` only; so do kernels that have no fence and not only trap.
     cdef size_t file_count = objects.files.count, i
     cdef FileSearch search = start_search(objects)
     cdef bytes has_kernel = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>file_count)
@@ -266,7 +269,7 @@ def find_ties(ObjectTables objects not None):
 
 
 cdef void find_key(void* context, size_t number) noexcept nogil:
-    """Set the key of tie `number`, equal for files that agree; a task of `run_each`."""
+    """Set the key of Tie `number`: equal if Mercury sections agree; a task of `run_each`."""
     cdef FileSearch* search = <FileSearch*>context
     cdef Tie* tie = &search.ties[number]
     tie.key = tie_key(search.objects.arena, search.objects.sections,

@@ -42,8 +42,9 @@ cdef inline bint refuse(Reader* reader, int32_t index, int64_t entry, int32_t re
                         uint64_t value, uint64_t limit) noexcept nogil:
     """Record why the current file is refused: `reason`, a ReadFault. Returns False.
 
-    `entry` is the number of an entry, symbol or byte in section `index`, and -1 if the fault is not
-    in one. `value` is wrong, and `limit` is what it should be, or the most.
+    `index` is -1 if the fault is in no section. `entry` is the number of an entry, symbol or byte
+    in the section, and -1 if the fault is not in one. `value` is wrong, and `limit` is what it
+    should be, or the most.
     """
     reader.fault.file = reader.file
     reader.fault.section = index
@@ -55,6 +56,6 @@ cdef inline bint refuse(Reader* reader, int32_t index, int64_t entry, int32_t re
 
 
 cdef inline bint count_name(Reader* reader, uint64_t size, uint64_t file_size) noexcept nogil:
-    """Add the bytes of a name to those of the file; False if they are too many for its size."""
+    """Add `size` bytes to those of the file's names; False if they are too many for the file."""
     reader.names += size
     return reader.names <= NAMES_PER_BYTE * file_size

@@ -4,7 +4,7 @@
 #
 # 1. Code names the symbol of its function in sh_info (`check_code`).
 # 2. A capsule also does (`check_capsule`). All other sections of a function name its code or its
-#    capsule (`check_function_section`). No function has two sections of a kind.
+#    capsule (`check_function_section`). No function has two sections of a kind or constant bank.
 # 3. A relocation section names the section that it patches (`check_relocs`). Sections of attributes
 #    and of calls have records that name symbols (read/records.pxd).
 

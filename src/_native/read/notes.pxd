@@ -22,7 +22,7 @@ cdef enum:
     TKINFO_FIELDS = 24          # bytes of a TkinfoNote that its `size` counts, too
 
 # .note.nv.cuinfo: the head of an ELF note, then what the file was compiled from, and by which
-# toolkit. In releases before 13.0, .note.nv.cuver has two words in place of the last two fields.
+# toolkit. In releases before 13.0, .note.nv.cuver has two u32 in place of the last two fields.
 cdef packed struct CuinfoNote:
     uint32_t name_size
     uint32_t size               # bytes of the fields after `name`
@@ -123,7 +123,7 @@ cdef inline void read_cuinfo(FileRow* file, const uint8_t* notes, uint64_t size)
 
 
 cdef inline uint32_t find_newest_tool(const uint8_t* notes, uint64_t size) noexcept nogil:
-    """Return the newest tool that notes name: 132086 for 13.2.86, or 0."""
+    """Return the newest tool that .note.nv.tkinfo names: 132086 for 13.2.86, or 0."""
     cdef const TkinfoNote* note
     cdef uint64_t offset = 0, room
     cdef uint32_t newest = 0, i

@@ -66,7 +66,8 @@ cdef inline bint read_sections(Reader* reader, FileRow* file, const ElfFile* elf
         section.info = header.sh_info
         section.align = <uint32_t>header.sh_addralign if header.sh_addralign else 1
         section.entsize = <uint32_t>header.sh_entsize
-        # The mercury form has as many bytes in the output, so a small input could ask for many.
+        # The mercury form of the system's shared memory has as many bytes in the output, so a small
+        # input could ask for many.
         if KIND[section.kind].entity_kind == E_SYSTEM_SHARED and section.size > MAX_ALIGN:
             return refuse(reader, <int32_t>i, -1, F_TOO_LARGE, section.size, MAX_ALIGN)
         if KIND[section.kind].given:

@@ -189,8 +189,9 @@ cdef inline bint check_symbols(Reader* reader, FileRow* file, int32_t symtab) no
 
 
 cdef inline bint is_alignment_of_variable(const SymbolRow* symbol) noexcept nogil:
-    """Return whether st_value of a common or shared variable is an alignment, or another value
-    that -r writes there.
+    """Return whether st_value of a common or shared variable is an alignment, or written by -r.
+
+    That is the address that -r gave an extern array, or -1 if it found no definition.
     """
     cdef uint64_t align = symbol.value
     if symbol.size == 0 and align % 16 == 0 and symbol.shndx != SHN_COMMON:

@@ -243,7 +243,7 @@ static int arrow_get_next(struct ArrowArrayStream* stream, struct ArrowArray* ar
     return 0;
 }
 
-/* Return why `get_schema` or `get_next` failed, a callback of the stream. */
+/* Return why `get_schema` or `get_next` failed: a callback of the stream. */
 static const char* arrow_get_last_error(struct ArrowArrayStream* stream) {
     (void)stream;
     return "out of memory";

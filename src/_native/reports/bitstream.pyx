@@ -6,7 +6,7 @@ and END_BLOCK. An abbreviation defines the encoding of each operand. A record wi
 abbreviation has id 3; its code, the number of its operands, and the operands follow, all in VBR6.
 
 The caller knows the meaning of records. Limits keep the time for a damaged file in proportion to
-its size. Errors are ValueErrors that name the byte.
+its size. Errors in a file are ValueErrors that name the byte.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -25,7 +25,7 @@ from reports.bits cimport Cursor, align_read, read_bits, read_vbr, stop_reading
 cdef enum:
     MOST_WIDTH = 32             # bits of an abbreviation id or operand
     # Limits of what takes few bits of a file and much time or memory here. Files of remarks stay
-    # far below them.
+    # below them.
     MOST_OPERANDS = 16          # operands of an abbreviation
     MOST_VALUES = 8             # operands of a record
     MOST_ABBREVIATIONS = 64     # abbreviations of all blocks together

@@ -1,7 +1,7 @@
 """Counts the work of a link in its finished tables; only profiled links call it.
 
-All fields of the rows that it returns are uint64. Each table is read once: a link of 1,600 cubins
-has some 60,000 sections and 300,000 relocations, which takes a millisecond.
+All fields of the rows that it returns are uint64. Functions only walk over tables: a link of 1,600
+cubins has some 60,000 sections and 300,000 relocations, which takes a millisecond.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize

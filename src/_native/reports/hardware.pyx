@@ -1,4 +1,4 @@
-"""Counters of the processor, if the kernel lets an ordinary process read them."""
+"""Counters of the processor, if the operating system lets an ordinary process read them."""
 
 from libc.errno cimport errno
 

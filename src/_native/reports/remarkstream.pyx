@@ -260,7 +260,7 @@ cdef int add_remark(Remark remark, StringNumbers* numbers, Vec* rows, Vec* args)
 
 cdef size_t write_blocks(uint8_t* data, const RemarkRow* row, const ArgRow* arg,
                          size_t remark_count) noexcept nogil:
-    """Write the blocks of remarks to `data`, which has room for them. Returns their bytes."""
+    """Write the blocks of remarks to `data`, which has room for them. Returns how many bytes."""
     cdef Bits bits
     cdef uint8_t* start
     cdef uint32_t words

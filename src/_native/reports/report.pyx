@@ -1,6 +1,6 @@
-"""Output that a user requests from a link: resource use of kernels (-v), the call graph.
+"""Resource use of kernels (-v), the call graph, and register counts that propagate to kernels.
 
-Nothing here runs in a link that asks for neither.
+This runs only in links that report one of these, also as a remark or an error.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -242,7 +242,8 @@ def list_propagations(MergedTables merged not None):
 cdef list raise_registers(CallerWalk* walk, EntityRef function):
     """Raise the register count of each live kernel that reaches `function` and has fewer registers.
 
-    Returns the entities of these kernels.
+    Kernels that keep their own count (KEEPS_REGISTERS) are skipped. Returns the entities of the
+    others.
     """
     cdef uint32_t registers = walk.entities[function].regcount, j
     cdef NodeRef node, caller

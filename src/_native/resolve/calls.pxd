@@ -2,8 +2,9 @@
 #
 # A row of an input names symbols and strings of its file; a CallRow names entities, and prototypes
 # by number. Calls in a definition that did not win when its file was read are dropped; its
-# prototype and address-taken rows may stay (`read_prototype`). The first row that is an error ends
-# the reading of its file: it adds a clash, which Python reports.
+# prototype and address-taken rows may stay (`read_prototype`). A row that names a variable as a
+# function ends the reading of its file. It adds a clash, which Python reports, and so does a second
+# prototype of a function.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport strlen
@@ -125,7 +126,7 @@ cdef inline bint read_calls(Resolver* resolver, const FileRow* file) noexcept no
 
 
 cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint is_call_graph) noexcept nogil:
-    """Add the rows of one section, up to one that is an error; False without memory.
+    """Add the rows of one section, up to one with a variable as a function; False without memory.
 
     `is_call_graph` says whether it is .nv.callgraph, not .nv.prototype.
     """

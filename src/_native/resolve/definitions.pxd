@@ -113,7 +113,7 @@ cdef inline SymbolNumber find_largest_common(Resolver* resolver, SymbolNumber sy
     """Return the common symbol that gave the entity of `symbol` its size.
 
     This searches all earlier symbols, if a later common symbol was larger than the first. It is
-    called only for an error.
+    called only if `symbol`, not a common one, has another size than its entity.
     """
     cdef SymbolNumber i
     for i in range(symbol if resolver.objects.symbols[entity.winner].size < entity.size else 0):
@@ -129,8 +129,8 @@ cdef inline bint compare_sizes(Resolver* resolver, SymbolNumber symbol,
     """Add a clash if it is an error that `symbol` has another size than its entity.
 
     Common symbols may differ from each other, and be smaller than a definition with an initializer.
-    From 13.3 on nvlink also reports a common symbol that is larger than a definition after it.
-    False without memory.
+    From 13.3 on nvlink also reports a common symbol that is larger than a definition without an
+    initializer after it. False without memory.
     """
     cdef const SymbolRow* symbol_row = &resolver.objects.symbols[symbol]
     cdef bint is_common = symbol_row.shndx == SHN_COMMON
@@ -154,7 +154,10 @@ cdef inline bint compare_sizes(Resolver* resolver, SymbolNumber symbol,
 
 cdef inline bint resolve_later_common(Resolver* resolver, SymbolNumber symbol,
                                       EntityRow* entity) noexcept nogil:
-    """Decide between a common symbol and the definition before it; False without memory."""
+    """Decide between a common symbol and the definition or common symbols before it.
+
+    False without memory.
+    """
     cdef const SymbolRow* symbol_row = &resolver.objects.symbols[symbol]
     if (not entity.flags & EF_COMMON
             and (resolver.objects.traits & TRAIT_COMMON_YIELDS
@@ -203,7 +206,7 @@ cdef inline bint resolve_repeated(Resolver* resolver, SymbolNumber symbol, Entit
     if not entity.flags & EF_DEFINED:
         if (entity.flags & EF_UNSIZED
                 and (symbol_row.size == 0 or kind_of(resolver, symbol_row) != entity.kind)):
-            # A mention of an extern array counts as a definition.
+            # A mention of an extern array counts as a definition, so this is a second one.
             return add_clash(resolver, CLASH_MULTIPLE, symbol, winner)
         make_current(resolver, symbol, entity)
         return True

@@ -71,8 +71,8 @@ cdef inline bint is_matched_by_any(NameIndex* index, const Pattern* patterns, co
                                    uint32_t size) noexcept nogil:
     """Return whether a name fits any of the patterns.
 
-    `index` has the first pattern of each stem. `used` says for each size up to `longest` whether a
-    stem has it.
+    `index` has one pattern of each stem (the bytes before the first star), from which `next` leads
+    to the others. `used` says for each size up to `longest` whether a stem has it.
     """
     cdef uint32_t stem
     cdef int32_t number

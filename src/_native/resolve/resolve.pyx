@@ -23,13 +23,13 @@ several threads. `resolve` does this:
 
 `find_live` flags what the link keeps:
 
-1. `push_kept` begins at the selected kernels, or without a selection at all. Unless exactly one is
-   selected, it also begins at kernels that device code launches. A function whose address is taken
-   is kept, but not what it calls. A function that only a table names is kept with what it calls
-   (docs/nvlink-differences.md).
+1. `push_kept` begins at the selected kernels or, without a selection, at all kernels. Unless
+   exactly one is selected, it also begins at kernels that device code launches. A function whose
+   address is taken is kept, but not what it calls. A function that only a table names is kept with
+   what it calls (docs/nvlink-differences.md).
 2. `flag_reached` follows the call graph (tables/graph.pxd).
-3. `keep_undefined` and `update_inner_functions` flag what the graph does not lead to: run-time
-   functions without a definition, and functions inside of others.
+3. `keep_undefined` and `update_inner_functions` flag what these walks do not reach: functions
+   without a definition that any kept function calls, and functions inside of others.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE

@@ -171,7 +171,7 @@ cdef inline bint add_clash(Resolver* resolver, uint32_t kind, SymbolNumber symbo
                            SymbolNumber first) noexcept nogil:
     """Add a row: `symbol` contradicts an earlier one, `first`, as the Clash `kind` says.
 
-    False without memory.
+    For CLASH_COMMON and CLASH_FUNCTION_AS_VARIABLE, both are one symbol. False without memory.
     """
     cdef ClashRow* row = <ClashRow*>vec_push(&resolver.clashes)
     if row == NULL:

@@ -43,7 +43,7 @@ ctypedef struct ArrayTies:
     KernelRow* kernels
     int64_t* addresses          # by entity: its address if it is a tie, -1 without uses
     bint is_relocatable         # -r: the value of an instance is at least the array's alignment
-    # If not 0: each address has at least this alignment, and that of each kernel that shares it.
+    # Each address has at least this alignment, and that of each kernel that shares it. 0: neither.
     uint64_t least_align
 
 

@@ -106,7 +106,7 @@ cdef inline VariableRow* add_variable(SharedLists* lists, EntityNumber entity) n
 
 
 cdef inline bint list_variables(SharedLists* lists) noexcept nogil:
-    """List variables in the order of creation, each where its definition stands.
+    """List variables in the order of input symbols, each at its definition, if it has one.
 
     Extern arrays, and instances of an earlier link, may have the alignment that their symbols say.
     False without memory.

@@ -71,8 +71,8 @@ ctypedef struct Placing:
     uint32_t traits             # TRAIT_ bits; 0 if no bytes are reserved for the system
     bint keeps_common           # .nv_debug.shared has the size of the common part, not 0
     bint has_extern             # one of the variables is an extern array
-    bint aligns_arrays          # the size of a kernel with an extern array follows its alignment
-    uint64_t most_aligned       # largest alignment of common variables; 1 if none has a place
+    bint aligns_arrays          # with extern arrays, sizes are multiples of sh_addralign
+    uint64_t most_aligned       # largest alignment of common variables; 1: the common part is empty
     KernelRow* kernels          # by kernel, and one more row for .nv_debug.shared
     int64_t* offsets            # by variable; -1: no place
     uint32_t* first_user        # by variable: v has users[first_user[v]:first_user[v + 1]]
@@ -248,7 +248,7 @@ cdef inline KernelNumber find_private_kernel(const VariableRow* row, const Placi
 
 
 cdef void place_private_variables(Placing* placing) noexcept nogil:
-    """Place the private part of each kernel, then shared memory of whole programs."""
+    """Place each kernel's own variables and those it alone uses, then those of whole programs."""
     cdef const VariableRow* rows = placing.rows
     cdef KernelRow* kernels = placing.kernels
     cdef int64_t* offsets = placing.offsets
@@ -288,7 +288,7 @@ cdef void place_private_variables(Placing* placing) noexcept nogil:
 
 cdef inline void place_whole_program(const VariableRow* row, KernelRow* kernel,
                                      int64_t* offset) noexcept nogil:
-    """Place a whole program's shared memory after all named variables."""
+    """Place a whole program's shared memory in `kernel`, after all other variables there."""
     offset[0] = <int64_t>round_up(kernel.size, row.align)
     kernel.size = offset[0] + row.size
     kernel.align = max(kernel.align, row.align)
@@ -346,9 +346,10 @@ cdef bint check_tables(SharedTables shared) except -1:
     return has_extern
 
 
-# With `keeps_common`, .nv_debug.shared has the common part's size, not 0. With `aligns_arrays`,
-# a kernel's size is a multiple of its array's alignment; with `ties_arrays` (-g), its address, too.
-# Bytes for the system are reserved with `reserves`, where the architectures of `family` have any.
+# With `keeps_common`, .nv_debug.shared has the common part's size, not 0. With `aligns_arrays`, the
+# size of a kernel with an extern array is a multiple of the kernel's alignment; with `ties_arrays`
+# (-g), so is the array's address. Bytes for the system are reserved with `reserves`, where the
+# architectures of `family` have any.
 def layout_shared(SharedTables shared not None, int family, *, bint keeps_common,
                   bint aligns_arrays, bint ties_arrays, bint reserves=True):
     """Lay out shared memory: fills `offsets`, `kernels` and `ties`."""

@@ -101,7 +101,7 @@ ctypedef struct SharedPlaces:
     uint64_t* symbol_value          # by entity: st_value
     uint64_t* merc_value            # by entity: st_value in .nv.merc.symtab
     OutNumber* home                 # by entity: OutRow of the section that it lies in, or -1
-    uint64_t* dynamic               # by entity: address of arrays in a function, or with -g of one
+    uint64_t* dynamic               # by entity: address of its extern arrays; -g: of the array
     uint8_t* lost                   # by entity: 1 for a shared variable without a place
     uint64_t null_value             # st_value of the null symbol
     OutNumber* shared_out           # by entity, of a kernel: OutRow of its .nv.shared, or -1
@@ -166,7 +166,7 @@ def apply_layout(PlacedTables placed not None, SharedTables shared not None, *, 
 
 cdef void bind_tables(SharedPlaces* places, PlacedTables placed, SharedTables shared,
                       bint reserves):
-    """Set views of the tables, and the bytes that the target reserves."""
+    """Set views of the tables, and the bytes of shared memory that the target reserves."""
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
     cdef bint has_reserve
@@ -191,7 +191,7 @@ cdef void bind_tables(SharedPlaces* places, PlacedTables placed, SharedTables sh
 
 
 cdef void find_sections(SharedPlaces* places) noexcept nogil:
-    """Find the sections of shared memory."""
+    """Set `shared_out` and `common`: the output's sections of shared memory, if it has them."""
     cdef size_t i
     places.common = -1
     for i in range(places.out_count):
@@ -204,8 +204,8 @@ cdef void find_sections(SharedPlaces* places) noexcept nogil:
 cdef void start_variables(SharedPlaces* places) noexcept nogil:
     """Set what holds for a variable without a row in the tables: lost in executables, no section.
 
-    Such a variable belongs to a kernel copy that lost. Also sets the address of each tie: of the
-    arrays in a function that kernels call or, with -g, of an array.
+    No input defines such a variable. Also sets the address of each tie: of the extern arrays in a
+    function that kernels call or, with -g, of an extern array.
     """
     cdef size_t i
     for i in range(places.merged.entity_count):
@@ -285,7 +285,8 @@ cdef void place_variable(SharedPlaces* places, EntityNumber v, int64_t offset,
     if is_array:
         if places.keep_symbols and <int64_t>places.dynamic[v] == NOWHERE:
             places.dynamic[v] = 0       # no kernel uses it
-        # With -r, the array keeps the address that an earlier link with -g gave it, if any.
+        # With -r, but without -g and --preserve-relocs, the array keeps the value of its input
+        # symbol: an address if an earlier link with -r -g gave it one.
         places.value[v] = (places.dynamic[v] if places.objects.executable or places.keep_symbols
                            else places.objects.symbols[entity.winner].value)
         places.home[v] = places.common

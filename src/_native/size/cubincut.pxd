@@ -1,10 +1,10 @@
-# The bytes of a cubin by part and function. Every byte counts once: sections are taken in the order
-# of their offsets, a byte of two sections counts for the first, and bytes in no section are
+# The bytes of a cubin by part and function. Every byte counts once: headers and sections are taken
+# in the order of their offsets, a byte of two of them counts for the first, and bytes in none are
 # padding.
 #
-# A section belongs to the function whose name ends the section's name, else to the owner of the
-# section that sh_info names, else to no function. A symbol's entry and its name in the string table
-# belong to the symbol's function.
+# A section belongs to the function whose name ends the section's name. If there is none, it belongs
+# to the function whose code, `.text.F`, sh_info names (symbol and string tables do not), else to no
+# function. A symbol's entry and its name in the string table belong to the symbol's function.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, strlen
@@ -43,7 +43,7 @@ cdef enum:
     UNIT_SIZE = 256             # bytes of a name that are enough to identify its source file
 
 cdef inline uint32_t part_of_section(const Shdr* section, const char* name) noexcept nogil:
-    """Return the Part of a section, by its name and type."""
+    """Return the Part of a section, by its name, type and flags."""
     if has_start(name, b".text"):
         return PART_CODE
     if has_start(name, b".nv.constant"):
@@ -70,7 +70,7 @@ cdef inline uint32_t part_of_section(const Shdr* section, const char* name) noex
 cdef inline int64_t find_owner_by_name(Cutting* cutting, const char* name) noexcept nogil:
     """Return the function whose name ends the section name `name`, after a dot; SHARED if none.
 
-    The longest function name counts. -1 if memory is exhausted.
+    The longest such name counts, after one of the first MOST_DOTS dots. -1 if memory is exhausted.
     """
     cdef uint64_t size = strlen(name)
     cdef const char* rest = name
@@ -240,7 +240,8 @@ cdef inline void count_stretch(Cutting* cutting, const ElfFile* elf, const Owner
 cdef inline void find_unit(Cutting* cutting, const uint8_t* texts, uint64_t size) noexcept nogil:
     """Set `unit` to a part of a symbol's name that identifies the source file, if there is one.
 
-    Compilers put such a part into the names of symbols that are local to the file.
+    Compilers put such a part, after one of these marks, into the names of symbols that are local to
+    the file. `unit` has up to UNIT_SIZE bytes from the mark on, perhaps with the next names.
     """
     cdef const char** marks = [b"_INTERNAL_", b"_GLOBAL__N__", b"__nv_static_"]
     cdef const uint8_t* mark

@@ -30,8 +30,8 @@ ctypedef struct Cutting:
     Text unit                   # part of a symbol's name that identifies the source file, or NULL
     uint32_t type               # e_type of a cubin
     Vec digests                 # Digest, of linked cubins alone
-    # Fingerprints of a cubin except for notes and the SM number. `like` also ignores the attribute
-    # that `absorb_records` omits.
+    # Fingerprints of a linked cubin without the contents of notes and the SM number, else zeros.
+    # `like` also ignores the attribute that `absorb_records` omits.
     Fingerprint exact
     Fingerprint like
     bint is_damaged             # the payload is not what its entry says

@@ -58,7 +58,7 @@ cdef inline void absorb_records(Fingerprint* fingerprint, const uint8_t* data,
 
 cdef inline void absorb_header(Fingerprint* fingerprint, const Shdr* section, const char* name,
                                bint with_size) noexcept nogil:
-    """Absorb the fields of a section header that do not depend on its place in the file."""
+    """Absorb name, type, flags, info, link and alignment of a section; if `with_size`, its size."""
     absorb_text(fingerprint, name)
     absorb_words(fingerprint, section.sh_type, section.sh_flags)
     absorb_words(fingerprint, section.sh_info, section.sh_link)

@@ -11,7 +11,8 @@ struct Fingerprint {
     uint64_t a, b;
 };
 
-/* Return both halves of the 128-bit product, combined: all bits of x and y change it. */
+/* Return both halves of the 128-bit product, combined: all bits of x change it, unless y is 0, and
+   those of y, unless x is 0. */
 static inline uint64_t pylink_fold(uint64_t x, uint64_t y) {
     __uint128_t product = (__uint128_t)x * y;
     return (uint64_t)product ^ (uint64_t)(product >> 64);

@@ -172,8 +172,8 @@ cdef class Ledger:
     def measure(self, list payloads not None, int file=-1, int level=0, *, bint keep_frames=False):
         """Return a Measured for each payload, None for a damaged one.
 
-        Payloads are read from descriptor `file` and counted; those with `is_recompressed` are also
-        compressed again.
+        Those without bytes are read from descriptor `file`. All are counted, and those with
+        `is_recompressed` are also compressed again, equal contents once.
         """
         cdef Scratch scratch
         cdef TextPool texts

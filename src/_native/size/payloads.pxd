@@ -27,8 +27,8 @@ cdef enum Outcome:
     DAMAGED = 2                 # it cannot be decompressed, or is not a cubin as its entry says
     UNREAD = 3                  # it cannot be read; `failure` says why
 
-# Numbers, from 0, in this order: of an entry whose payload a ledger counts; of a LedgerRow; of a
-# DigestRow; of a Content.
+# Numbers, from 0: LedgerEntryRef of an entry whose payload a ledger counts, LedgerCounter of a
+# LedgerRow, DigestRowCounter of a DigestRow, ContentCounter of a Content.
 ctypedef uint32_t LedgerEntryRef
 ctypedef size_t LedgerCounter
 ctypedef size_t DigestRowCounter
@@ -54,6 +54,7 @@ ctypedef struct Payload:
     uint64_t frame_size         # bytes of its frame; 0: none was made
     uint8_t* frame              # its compressed bytes, if they are kept, or NULL
 
+# Memory of its own for one kind of bytes; it grows as payloads need it.
 ctypedef struct Buffer:
     uint8_t* data               # NULL: not allocated
     uint64_t size               # bytes

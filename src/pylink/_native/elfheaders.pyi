@@ -50,7 +50,8 @@ def file_sections(objects: ObjectTables, number: int) -> list[Section]:
     """
 
 def file_image(objects: ObjectTables, number: int) -> bytes:
-    """Return an input of a link as an ELF file, with contents that the link replaced so far.
+    """Return an input of a link as an ELF file, with the contents that the link gave it so far.
 
-    `number` is the input's. Replaced contents come after all others. Symbols are as in the input.
+    `number` is the input's. Contents that the link gave a section come after those of the file.
+    Symbols are as in the input.
     """

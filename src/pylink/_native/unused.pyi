@@ -4,7 +4,7 @@ from pylink._native.results import MergedTables
 from pylink._native.tables import Sections
 
 def drop_constants(merged: MergedTables, names: list[bytes], limit: int) -> Sections:
-    """Return the input sections; unused constants have no bytes if only the others fit `limit`.
+    """Return the input sections; unused constants lose their bytes if the bank only then fits.
 
     `limit` is the room in the file-scope constant bank in bytes. Returns the same object if all
     constants fit, or the used ones do not. A dropped section has no bytes and no
