@@ -103,7 +103,7 @@ def _parse_pattern(text: str) -> re.Pattern[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the status is 1 for an exceeded budget, 2 for unreadable files, else 0."""
+    """Run the command; the status is 1 for an exceeded budget, 2 after another error, else 0."""
     options = parser()
 
     def work(arguments: argparse.Namespace) -> int:
@@ -175,7 +175,7 @@ def _load_screen() -> None:
 
 
 def _write_page(arguments: argparse.Namespace, sizes: Sizes) -> None:
-    """Write the page; OSError if it would overwrite a measured file."""
+    """Write the page; OSError if it would overwrite a file that the arguments name."""
     from pylink.report.view.sizepage import page
 
     page_path = arguments.html

@@ -205,7 +205,8 @@ def write_step(step: StepResult, output: str, sink: Sink) -> None:
 def find_units(link: Link) -> list[Unit]:
     """Return the units, i.e. linked modules, that the object registers.
 
-    Like nvcc's object, it registers those that `link`, the last one of the step, lists.
+    Like nvcc's object, it registers those that `link`, the last one of the step, lists. Those that
+    shared libraries lend to the link follow.
     """
     registered = link.registered
     libraries = registered.libraries

@@ -68,7 +68,7 @@ def find_toolkit(root: str | None = None) -> Toolkit:
 def find_release(binaries: str) -> str | None:
     """Return the release of the toolkit with this directory of programs.
 
-    None if files do not show it.
+    None if files do not show it, or links cannot follow it.
 
     nvcc is not asked, since its start takes as long as a step. Overlays and toolkits of installers
     have a file with the release; a wheel has metadata in the directory of packages.
@@ -92,7 +92,7 @@ def wants_notes(root: str | None) -> bool | None:
 
 
 def _version_in_json(text: str) -> str | None:
-    """Return the version of nvcc in version.json.
+    """Return the version of nvcc in the text of version.json; None without one.
 
     It is parsed by hand, as importing re or json is slow.
     """

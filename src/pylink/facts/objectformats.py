@@ -93,7 +93,8 @@ OBJECT_FORMATS = (
     ),
 )
 CURRENT = OBJECT_FORMATS[0]
-# Row of the format up to CUDA 12.9. Its objects can be too old for a target (`Architecture.since`).
+# Index in OBJECT_FORMATS of the format up to CUDA 12.9. Its objects can be too old for a
+# target (`Architecture.since`).
 EARLY_FORMAT = 1
 
 E_FLAGS = slice(48, 52)  # field of a 64-bit ELF header

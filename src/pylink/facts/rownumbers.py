@@ -88,7 +88,10 @@ class CallBlock:
 
 
 class Clash:
-    """Contradictions between two definitions of a name: values of ClashRow.kind."""
+    """Contradictions between two symbols of one name: values of ClashRow.kind.
+
+    A symbol may define the name or only mention it.
+    """
 
     MULTIPLE = 1
     SIZE = 2

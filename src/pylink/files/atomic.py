@@ -149,7 +149,7 @@ class WholeFile:
             self.discard()
 
     def _put_in_place(self) -> None:
-        """Give the complete file its name, by link or rename."""
+        """Give the complete file its name, by link or rename, or else overwrite the old file."""
         if self._key is None:
             raise_close_errors(self._descriptor)
             try:
@@ -301,7 +301,10 @@ class WholeFile:
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Create or replace a file atomically; OSError or ValueError leave the old one intact."""
+    """Create or replace a file atomically; OSError or ValueError if that fails.
+
+    The old file stays intact then, unless it was overwritten in place and that failed halfway.
+    """
     file = WholeFile(path)
     try:
         file.write(data)
