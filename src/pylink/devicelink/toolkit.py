@@ -50,10 +50,11 @@ class Toolkit:
 
 
 def find_toolkit(root: str | None = None) -> Toolkit:
-    """Return the toolkit in `root`, or else the first in wheels, the environment and PATH.
+    """Return the toolkit in `root` or, if that is None, the first in wheels, environment and PATH.
 
-    An nvcc without its profile beside it is skipped: it is a script that starts another one. Links
-    follow the release of a toolkit that was named by `root`, like those of its nvcc.
+    An nvcc without its profile beside it is skipped: it is a script that starts another one. If
+    none remains, the toolkit has no nvcc. Links follow the release of a toolkit that was named by
+    `root`, like those of its nvcc.
     """
     if root is not None:
         places = [os.path.join(os.path.abspath(root), "bin", "nvcc")]

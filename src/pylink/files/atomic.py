@@ -56,8 +56,9 @@ _FLAGS = os.O_RDWR | os.O_CLOEXEC
 class WholeFile:
     """An output file: the old contents stay until `commit`.
 
-    The constructor raises OSError or ValueError if the file cannot be created or replaced. Devices,
-    pipes and open descriptors are written directly: a rename would put a file in their place.
+    The constructor raises OSError or ValueError if the file can neither be created nor replaced nor
+    overwritten. Devices, pipes and open descriptors are written directly: a rename would put a file
+    in their place.
     """
 
     __slots__ = ("_descriptor", "_directory", "_key", "_mode", "_name", "_overwrites", "path")
@@ -243,7 +244,7 @@ class WholeFile:
             os.close(nameless)
 
     def _flush_temporary(self) -> None:
-        """Flush and close the temporary file; write it again if another process removed it."""
+        """Let the file system flush the temporary file; write it again if a process removed it."""
         while True:
             assert self._key is not None
             raise_close_errors(self._descriptor, self._directory)
