@@ -119,10 +119,7 @@ class Contest:
             self.results.answers[contender.name] = answer
 
     def _link_once(self, contender: Contender, link: Link) -> bytes:
-        """Let a contender link once, and return the output; empty for the copy of the inputs.
-
-        RunFailed without an output.
-        """
+        """Let a contender link once, and return the output; empty for the copy of the inputs."""
         self._remove_output()
         contender.run(link, link.size)
         if not contender.links:

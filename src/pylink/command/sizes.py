@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pylink.size.levels import Selection
     from pylink.size.model import Sizes
 
-# Exit statuses: success, a limit of --budget is exceeded, a file is unreadable.
+# Exit statuses: success, a limit of --budget is exceeded, any other error.
 GOOD, OVER, ERROR = 0, 1, 2
 # Rows of a table without --top.
 TOP = 10

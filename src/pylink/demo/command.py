@@ -61,10 +61,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; the status is 1 if a result differs from nvlink's or cannot be made.
-
-    It is 2 for bad arguments, else 0.
-    """
+    """Run the command; the status is 1 if a result differs or fails, 2 for bad options, else 0."""
     return run(parser(), argv, _main, (DemoError, pylink.LinkError))
 
 

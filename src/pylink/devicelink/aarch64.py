@@ -238,6 +238,7 @@ class AArch64(Machine):
 
 
 def _emit(code: Code, *instructions: int) -> None:
+    """Append instructions, each as its 32-bit number."""
     for instruction in instructions:
         code.data += instruction.to_bytes(4, "little")
 

@@ -49,7 +49,7 @@ STANDARDS = ("c++03", "c++11", "c++14", "c++17", "c++20")
 TRUTHS = ("true", "false")
 STREAMS = ("legacy", "null", "per-thread")
 
-# Extensions of inputs that are linked; nvcc compiles others first, or refuses them.
+# Extensions of inputs that are linked; files with others are left to nvcc (but see `is_library`).
 LINKED_EXTENSIONS = (".o", ".obj", ".a", ".so")
 
 

@@ -72,6 +72,7 @@ def make_step(
     )
 
     def pack(link: Link) -> None:
+        """Make the entry of the fat binary for the image of a link."""
         start = now()
         link.entry = make_entry(link.arch, link.image, form)
         if not keeps_cubins:

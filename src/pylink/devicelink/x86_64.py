@@ -35,7 +35,7 @@ X86_FEATURE_1_AND, IBT, SHSTK = 0xC0000002, 1, 2
 
 # Bytes of instructions, in hexadecimal.
 ENDBR64 = "f30f1efa"
-# Instructions that address memory relative to themselves; a field of 4 bytes comes last.
+# Instructions that address memory relative to their own end; a field of 4 bytes comes last.
 LEA_RAX, LEA_RCX, LEA_RDX, LEA_RDI = "488d05", "488d0d", "488d15", "488d3d"
 LEA_RBX, LEA_RSI = "488d1d", "488d35"
 LOAD_EAX, LOAD_RDI, LOAD_RSI = "8b05", "488b3d", "488b35"
@@ -208,6 +208,7 @@ class X86_64(Machine):
 
 
 def _emit(code: Code, *instructions: str) -> None:
+    """Append instructions, whose bytes are in hexadecimal."""
     for instruction in instructions:
         code.data += bytes.fromhex(instruction)
 

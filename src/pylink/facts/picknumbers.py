@@ -55,7 +55,7 @@ class EntryKind:
 class LibraryState:
     """Results of reading a shared library."""
 
-    NO_CODE = 0  # not a shared library, or one without code for this link
+    NO_CODE = 0  # not a shared library, or one with neither relocatable code nor a device link
     HAS_CODE = 1
     BAD_SYMBOLS = 2  # the dynamic symbols lie outside the file
     BAD_NAME = 3  # the name of a dynamic symbol lies outside the string table
