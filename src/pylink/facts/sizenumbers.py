@@ -20,5 +20,5 @@ PARTS = {
     "PTX": "PTX",
     "LTOIR": "LTO-IR",
 }
-# A section name may end with a function's name after a dot. Only the first dots, this many, are tried.
+# A section name may end with a function's name after a dot. Only this many of its dots are tried.
 MOST_DOTS = 16
