@@ -47,7 +47,8 @@ class EntityFlag:
     LIVE = 8  # the output has it
     COMMON = 32
     TAKEN = 64  # its address is taken: a CallBlock.TAKEN row of the call graph names it
-    INTERNAL = 128  # local or constant, of internal visibility: dropped from executables
+    # Dropped from executables: local or constant, of internal visibility; or an unused constant.
+    INTERNAL = 128
     WEAK = 256  # every definition is weak
     UNSIZED = 512  # extern __shared__ array
     # A file has a row as for TAKEN, but the code that is linked from it does not take the address.
