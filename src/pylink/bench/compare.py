@@ -24,19 +24,20 @@ if TYPE_CHECKING:
     from pylink.bench.results import Results
 
 NO_DIFFERENCE = "no difference seen"
-# Facts about a measurement, not about the link or the machine.
+# Names of facts about a measurement, not about the link or the machine.
 RUN_FACTS = ("date", "load", "folder", "rounds", "rest", "command", "growth")
-# The fact that shows whether the inputs were the same.
+# The name of the fact that shows whether the inputs were the same.
 DIGEST = "digest of the inputs"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The change of one contender: of its time, and of its ratio to the control.
+    """The change of one contender in one mode: of its time, and of its ratio to the control.
 
     The control is a contender that did not change: an nvlink of the same release, or the copy.
-    `before` and `after` are median times in seconds. `time` is the factor between them, `relative`
-    the factor between the ratios to the control: None if there are none, as for the control.
+    `before` and `after` are median times in seconds. `time` is the factor from the times before to
+    those after, `relative` that of the ratios to the control: None for the control itself, or
+    without such ratios.
     """
 
     contender: str
@@ -65,7 +66,7 @@ SLOWER, FASTER, TOO_FEW = "slower", "faster", "too few rounds to tell"
 
 
 def direction(change: Estimate) -> str:
-    """Return SLOWER, FASTER, NO_DIFFERENCE or TOO_FEW for a change."""
+    """Return SLOWER, FASTER, NO_DIFFERENCE or TOO_FEW for the factor of a change."""
     if not change.certain:
         return TOO_FEW
     if change.low > 1:

@@ -244,7 +244,8 @@ def contenders(
     """Return all contenders that are installed: copy, pylink (API, CLI, server), nvlink, nvJitLink.
 
     `nvlinks` and `pylinks` are paths of programs. The default of nvlink is the one that the command
-    line names, or else that of the newest toolkit; the default of pylink is this installation.
+    line names, or else the first in wheels, toolkits and PATH; the default of pylink is this
+    installation. With several `pylinks`, no server is a contender.
     """
     available: list[Contender] = [Copy(), Api()]
     # A path that is given twice is one contender.
@@ -279,14 +280,20 @@ def contenders(
 
 
 def _distinguish(path: str, release: str, releases: Sequence[str]) -> str:
-    """Return what distinguishes an nvlink: its release, with its path if others have the same."""
+    """Return what distinguishes an nvlink: its release, with its path if others have the same.
+
+    It is the path alone if the release is unknown.
+    """
     if release == UNKNOWN:
         return path
     return release if releases.count(release) == 1 else f"{release} {path}"
 
 
 def _find_nvjitlink(releases: Sequence[str]) -> str | None:
-    """Return the path of nvJitLink of one of `releases`, or else of CUDA 13 or 12, or None."""
+    """Return the path of nvJitLink of the first of `releases` that has one.
+
+    Without it, the path is that of CUDA 13 or 12, or None.
+    """
     libraries = find_nvjitlink()
     for release in releases:
         for path in libraries:
@@ -299,7 +306,10 @@ UNKNOWN = "of unknown release"  # stands in texts instead of a release
 
 
 def this_program() -> str:
-    """Return the program `pylink` that belongs to this Python."""
+    """Return the path of `pylink`: beside this Python, or else in wheels, toolkits or PATH.
+
+    Without such a program, the result is only its name.
+    """
     return find_own_program() or find_cuda_tool("pylink") or "pylink"
 
 

@@ -50,7 +50,7 @@ class Plan:
 
 
 class Contest:
-    """Rounds of a link by all contenders that can do it; `report` gets a text before each run."""
+    """Rounds of a link by all contenders that can do it; `report` gets texts about the progress."""
 
     def __init__(
         self, link: Link, contenders: Sequence[Contender], plan: Plan, report: Callable[[str], None]
@@ -63,7 +63,7 @@ class Contest:
         self._spent_seconds: dict[str, float] = {}
 
     def run(self) -> Results:
-        """Run all rounds; failures of contenders are in the results."""
+        """Run all rounds and return the results, which have the failures of contenders, too."""
         results = self.results
         results.about = {contender.name: contender.about for contender in self._contenders}
         self._compare_first_outputs()
@@ -86,7 +86,10 @@ class Contest:
         return results
 
     def _compare_first_outputs(self) -> None:
-        """Let every contender link once, and compare outputs with an nvlink's of their release."""
+        """Let every contender link once, and compare outputs with an nvlink's of their release.
+
+        Contenders that fail are removed.
+        """
         outputs: dict[Contender, bytes] = {}
         for contender in self._contenders:
             self._report(f"{contender.name}, once before the rounds")
@@ -116,7 +119,7 @@ class Contest:
             self.results.answers[contender.name] = answer
 
     def _link_once(self, contender: Contender, link: Link) -> bytes:
-        """Let a contender link once, and return the output."""
+        """Let a contender link once, and return the output; empty for the copy of the inputs."""
         self._remove_output()
         contender.run(link, link.size)
         if not contender.links:
@@ -130,10 +133,11 @@ class Contest:
     def _compare_with_release(
         self, contender: Contender, image: bytes, references: Mapping[Contender, bytes]
     ) -> str:
-        """Return a text that compares an output with the output of an nvlink of its release.
+        """Return a text that compares an output with that of an nvlink of its release.
 
-        Outputs of other releases differ; without an nvlink of this one, the text says so. pylink's
-        output names the release that it follows.
+        pylink's output names the release that it follows. Outputs of other releases differ, so an
+        nvlink of another release counts only if its output is the same. Without an nvlink that
+        counts, the text says so.
         """
         release = release_followed(image) if contender.is_pylink else contender.release
         answers = [
@@ -150,8 +154,8 @@ class Contest:
     def _compare(self, contender: Contender, image: bytes, expected: bytes, other: str) -> str:
         """Return a text that compares `image` with `expected`, the output of the nvlink `other`.
 
-        If they differ, pylink links again, with all copies of Mercury sections, and that output is
-        compared.
+        If they differ and pylink may have omitted copies of Mercury sections, it links again with
+        all copies, and that output is compared.
         """
         answer = compare_outputs(image, expected, other)
         if not is_different(answer) or not contender.is_pylink or not self._link.folds:
@@ -169,8 +173,9 @@ class Contest:
     def _find_parts(self) -> dict[Fraction, int]:
         """Map shares of the inputs to sizes of parts that every contender can link.
 
-        If a part does not link, or there are too few inputs, the result is empty, and a fact of the
-        results says why.
+        If the first inputs do not link alone, inputs that need one another form the parts. The
+        result is empty if that fails, too, or with too few inputs: a fact of the results says why.
+        It is also empty if the plan has no parts.
         """
         if not self._plan.with_parts:
             return {}
@@ -210,7 +215,10 @@ class Contest:
         return sizes
 
     def _takes_part(self, contender: Contender, turn: int) -> bool:
-        """Return whether a contender runs in round `turn`: it did not fail, and is not too slow."""
+        """Return whether a contender runs in round `turn`: it did not fail, and is not too slow.
+
+        No contender is too slow for the first FEWEST_ROUNDS rounds.
+        """
         return not contender.failed and (turn < FEWEST_ROUNDS or self._is_quick(contender))
 
     def _is_quick(self, contender: Contender) -> bool:
@@ -220,7 +228,7 @@ class Contest:
     def _measure(
         self, contender: Contender, mode: str, part: Fraction, size: int, turn: int
     ) -> None:
-        """Let a contender link the `part` with `size` inputs in round `turn`, and add the run.
+        """Let a contender link the `part` with `size` inputs in round `turn`; add run or failure.
 
         `mode` is WARM or, after a pause, RESTED.
         """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TITLES = {WARM: "right after one another", RESTED: "after a rest"}
 NS = 1e9  # nanoseconds of a second
 
-# The first facts of a page in order; those of the machine follow.
+# Names of the facts that are first on a page, in order; all others follow.
 FIRST_FACTS = ("link", "command", "date", "load", "rounds", "rest", "growth")
 
 # The title of columns with intervals, which hold the true value 19 times in 20.
@@ -47,7 +47,7 @@ def time_columns(results: Results) -> list[str]:
 
 
 def time_rows(results: Results, mode: str) -> list[list[str]]:
-    """Return a row for each contender that ran in a mode."""
+    """Return a row for each contender that ran in a mode: its times with all inputs."""
     reference = results.reference()
     rows = []
     for name in results.contenders():
@@ -123,13 +123,13 @@ def tables(results: Results) -> list[TextTable]:
 
 
 def mode_title(results: Results, mode: str) -> str:
-    """Return the title of a mode, with the pause between runs."""
+    """Return the title of a mode; that of RESTED has the length of the pause before each run."""
     rest_text = f" of {results.facts['rest']}" if mode == RESTED and "rest" in results.facts else ""
     return f"{TITLES[mode]}{rest_text}"
 
 
 def footnotes(results: Results) -> list[str]:
-    """Return notes that explain the figures."""
+    """Return notes on the figures: what each contender times, and the mark of uncertain bounds."""
     notes = [f"{name}: {reason}" for name, reason in results.about.items()]
     uncertain = any(
         not median_of(results.seconds(name, mode)).certain
@@ -165,7 +165,7 @@ def compared_rows(changes: Sequence[Change]) -> list[list[str]]:
 
 
 def fact_rows(results: Results) -> list[tuple[str, str]]:
-    """Return the facts for a page: first about the run, then about the machine."""
+    """Return the facts for a page, as names and texts: first FIRST_FACTS, then the others."""
     first_names = [name for name in FIRST_FACTS if name in results.facts]
     names = [*first_names, *(name for name in results.facts if name not in first_names)]
     return [(name, results.facts[name]) for name in names]

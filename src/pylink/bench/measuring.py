@@ -52,7 +52,7 @@ def measure(
 
     `command` is a command line of nvlink or pylink as a list of arguments. The keywords are the
     options of `pylink bench`: `rounds`, seconds of `rest` and of `patience`, whether to link parts
-    for `growth`, paths of more `nvlinks` and `pylinks`, names of linkers to omit (`without`), the
+    for `growth`, paths of the `nvlinks` and `pylinks`, names of linkers to omit (`without`), the
     directory of outputs (`folder`), a `label`. With `progress` a terminal or notebook shows a bar.
 
     Raises BadLink for a command that cannot be measured, or that no contender could link.
@@ -97,7 +97,11 @@ def measure_by_plan(
     label: str | None,
     progress: Progress,
 ) -> Results:
-    """Measure by a plan and return the results; BadLink if the link cannot be measured."""
+    """Measure by a plan and return the results; BadLink as for `measure`.
+
+    `argv` is the command line of the link, and `progress` the bar to advance. The parameters from
+    `nvlinks` to `label` are those of `measure`.
+    """
     parent = folder or os.path.dirname(Link(argv, "").output) or "."
     with tempfile.TemporaryDirectory(prefix=".pylink-bench-", dir=parent) as directory:
         link = Link(argv, directory)

@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its length in percent of the longest."""
+    """One bar: the name beside it, its length in percent of the longest, and its value."""
 
     name: str
     percent: float
@@ -84,7 +84,11 @@ def compared_page(
     warnings: Sequence[str],
     others: Sequence[tuple[str, str, str]],
 ) -> str:
-    """Return the page of two measurements; facts and footnotes are those of the second."""
+    """Return the page of two measurements; facts and footnotes are those of the second.
+
+    `names` are those of the two files, `title` that of the table of `changes`. `others` are the
+    facts that differ: name, text before, text after.
+    """
     return _render(
         title=f"pylink bench: {names[0]} and {names[1]}",
         summary=[
@@ -103,7 +107,7 @@ def compared_page(
 
 
 def summary(results: Results) -> list[str]:
-    """Return sentences with the most important figures."""
+    """Return a line for each pylink beside the reference: its median time, and the ratio."""
     reference = results.reference()
     lines = []
     for name in results.contenders():

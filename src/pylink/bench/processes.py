@@ -32,7 +32,10 @@ END_TIMEOUT_S = 2.0
 
 @dataclass
 class Run:
-    """One measured run: wall and processor time in seconds, peak memory in bytes, its output."""
+    """One measured run: wall and processor time in seconds, peak resident memory in bytes.
+
+    `output` is what a started program wrote to standard output; empty for a call.
+    """
 
     seconds: float
     cpu: float

@@ -75,7 +75,7 @@ def _prepare_api() -> LinkOnce:
 
 
 def _prepare_nvjitlink() -> LinkOnce:
-    """Return a function that links once with nvJitLink, loaded at the first request."""
+    """Return a function that links once with nvJitLink, which it loads at the first request."""
     from pylink.jitlink.real import SUCCESS, Real
 
     libraries: dict[str, Real] = {}

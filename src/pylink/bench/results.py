@@ -31,7 +31,7 @@ BUSY_LOAD = 0.25
 # Prefixes, in a file of results, of texts about one contender (see `Results`).
 ABOUT, ANSWER, FAILED = "about", "answer", "failed"
 
-# Characters of a fact that a notebook shows.
+# Limit of the characters of a fact or a note that a notebook shows.
 MAX_FACT_LENGTH = 200
 
 # With fewer inputs, the time of a part is mostly the start of a process.
@@ -61,7 +61,7 @@ class Measured:
 @dataclass(slots=True, repr=False)
 class Results:
     """All runs of a measurement, and facts by name; `about`, `answers` and `failures` are texts
-    by contender, in the order of the contenders."""
+    by contender, failures in the order in which they happened."""
 
     facts: dict[str, str] = field(default_factory=dict)
     about: dict[str, str] = field(default_factory=dict)  # descriptions
@@ -99,12 +99,12 @@ class Results:
 
     @property
     def medians(self) -> Table[ContenderRow]:
-        """A row for each linker: its median times with all inputs, with intervals."""
+        """A row for each contender and mode: its median times with all inputs, with intervals."""
         rows = (self._row(name, mode) for mode in self.modes() for name in self.contenders())
         return Table(ContenderRow, (row for row in rows if row is not None))
 
     def _row(self, name: str, mode: str) -> ContenderRow | None:
-        """Return the row of a linker; None if it did not run in that mode."""
+        """Return the row of a contender; None if it did not run in that mode with all inputs."""
         median_time, reference = median(self, name, mode), self.reference()
         if median_time is None or reference is None:
             return None
@@ -241,7 +241,7 @@ class Results:
 
 
 def median(results: Results, contender: str, mode: str = WARM) -> Estimate | None:
-    """Return the median of the seconds with all inputs; None for a contender that did not run."""
+    """Return the median seconds with all inputs in a mode; None for a contender without a run."""
     seconds = results.seconds(contender, mode)
     return median_of(seconds) if seconds else None
 

@@ -21,7 +21,7 @@ class RunRow(NamedTuple):
 
 
 class ContenderRow(NamedTuple):
-    """The time of a linker with all inputs: the median and its interval.
+    """The time of a contender with all inputs: the median and its interval.
 
     `beside` is the median ratio to the reference, with its interval; None for the reference itself.
     `certain` says that intervals hold the true value 19 times in 20; with fewer than six rounds

@@ -26,8 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# A link of fewer inputs, without an archive of this size in bytes, needs less memory than one large
-# page for each of its tables.
+# A link of fewer inputs, without an archive of this size in bytes, does not gain from large pages:
+# it needs less memory than one such page for each of its tables.
 MANY_INPUTS = 100
 LARGE_ARCHIVE = 8 << 20
 # From this number of inputs on, a link shows its progress on a terminal.
@@ -92,7 +92,7 @@ def main(
 
 
 def link_command(argv: Sequence[str], tool: str, *, owns_process: bool) -> int:
-    """Link, or do what an informational option asks for; diagnostics go to standard error."""
+    """Link, or do what an informational option asks for, and return the exit status."""
     sink = Sink(NvlinkRenderer(tool=tool, notes=overlay_notes if tool == NVLINK else None))
     line = CommandLine()
     toolkit = None
@@ -179,8 +179,8 @@ def read_options(
     """Parse the arguments into `line`; LinkError for a wrong argument.
 
     Diagnostics about the arguments wait until all options are known, since options choose their
-    format. They are reported then, and the plan of the output files is returned; None without any
-    diagnostics.
+    format. If there are any, they are reported then, and the plan of the output files is returned.
+    If there are none, None is returned.
     """
     argument_sink = Sink()
     environment = os.environ.get(OPTIONS_VARIABLE, "")
@@ -303,7 +303,7 @@ def _write_host_script(line: CommandLine, sink: Sink) -> int:
 
 
 # Options that replace the link, and the function that does what they ask for and returns the exit
-# status. If several are given, the first row counts.
+# status. If several are given, the first row counts; --help and --version come before all rows.
 INFORMATIONAL_OPTIONS = (
     (("explain",), _explain),
     (("list_sections", "list_sets", "list_rules"), _list_files),

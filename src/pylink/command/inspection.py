@@ -54,7 +54,7 @@ def _sizes_text(image: Image, top: int = 0) -> str:
 
 
 def _sizes_value(image: Image) -> object:
-    """Return the bytes of each part and function of an image, for JSON."""
+    """Return the bytes of each pair of a part and a function of an image, for JSON."""
     rows_of_sizes = size_rows(measure_bytes("cubin", image.data), ("part", "function"))
     return [
         {"part": row.keys[0], "function": row.keys[1], "bytes": row.installed}
@@ -189,7 +189,7 @@ def _select_parts(arguments: argparse.Namespace) -> list[Part]:
 def _rows_of_large(arguments: argparse.Namespace, image: Image) -> dict[str, int] | None:
     """Return the number of rows of each part of a cubin that is too large to be shown whole.
 
-    None for a smaller cubin, or if options select parts.
+    None for a smaller cubin, or if options select parts or everything.
     """
     if arguments.parts or arguments.all:
         return None
@@ -198,7 +198,10 @@ def _rows_of_large(arguments: argparse.Namespace, image: Image) -> dict[str, int
 
 
 def _summary(label: str, image: Image, rows: dict[str, int]) -> str:
-    """Return the summary of a large cubin: header, sizes, and the options that show other parts."""
+    """Return the summary of a large cubin: header, sizes, and the options that show other parts.
+
+    `rows` has the number of rows of each part.
+    """
     header, _, _ = PARTS[0].text(image).partition("\nSegments")
     parts = ", ".join(f"--{name} {count:,}" for name, count in rows.items() if count)
     not_shown = (
@@ -211,7 +214,10 @@ def _summary(label: str, image: Image, rows: dict[str, int]) -> str:
 
 
 def _diff(arguments: argparse.Namespace) -> int:
-    """Print how two cubins differ; return EQUAL or DIFFERENT."""
+    """Print how two cubins differ; return EQUAL or DIFFERENT.
+
+    UnreadableCubin if a file does not hold exactly one cubin, or it cannot be decoded.
+    """
     images = []
     for name in arguments.files:
         images_here = _read_images(name, _read_parts(name, arguments.arch))

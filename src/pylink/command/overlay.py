@@ -62,7 +62,7 @@ COMPILER_PACKAGE = "cuda_nvcc"
 # Systems truncate the first line of a script at about this length, and split it at blanks.
 LONGEST_INTERPRETER = 120
 
-# The script `nvlink` of an overlay, if there is no native program `pylink` for a symbolic link.
+# The script `nvlink` of an overlay, if there is no native program `pylink` to link to.
 LAUNCHER = """\
 #!{interpreter}
 from pylink.startup.program import run
@@ -173,8 +173,8 @@ def _may_replace(directory: str) -> bool:
     if libraries in others and not os.path.islink(libraries) and os.path.isdir(libraries):
         others.remove(libraries)
         others += [os.path.join(libraries, name) for name in os.listdir(libraries)]
-    # In an overlay, bin/nvlink is a link to the program `pylink`, which may have been removed, so
-    # only its name is compared. In another directory of links, it leads to a file called nvlink.
+    # A link bin/nvlink of an overlay leads to the program `pylink`, which may have been
+    # removed, so only its name is compared. Elsewhere such a link leads to a file called nvlink.
     is_own_linker = not os.path.islink(linker) or os.path.basename(os.readlink(linker)) == PROGRAM
     return is_own_linker and all(os.path.islink(path) for path in others)
 
@@ -210,7 +210,7 @@ def _fill_overlay(unfinished: str, toolkit: str | None, mark_files: Sequence[str
 def find_release(toolkit: str) -> str | None:
     """Return the release of a toolkit by its name in `facts/releases.py`, such as 13.2 or 13.2.51.
 
-    An unknown release has the name that the tools print; None if no tool or file has it. The
+    An unknown release has the name that a tool or version.json has; None without any. The
     compiler is asked first: the linker may have been replaced, and the file may be older.
     """
     for tool in (COMPILER, LINKER):
@@ -235,7 +235,8 @@ def find_release(toolkit: str) -> str | None:
 def _link_toolkit(unfinished: str, toolkit: str) -> None:
     """Create links to everything in the toolkit except for its linker.
 
-    Files of `bin` that have the name of an overlay's own file are omitted, too.
+    Files of `bin` that have the name of an overlay's own file are omitted, too. A toolkit without
+    lib64 gets one, with the libraries of lib.
     """
     binaries = os.path.join(unfinished, "bin")
     for name in os.listdir(toolkit):
@@ -254,7 +255,8 @@ def _link_toolkit(unfinished: str, toolkit: str) -> None:
 def _replace_programs(binaries: str, program: str) -> None:
     """Put copies of `program` in place of links to the programs of REPLACED; rename these links.
 
-    A copy has the time stamp of the program that it replaces, since compiler caches compare it.
+    A link `pylink` to the program is created, too. A copy has the time stamp of the program that it
+    replaces, since compiler caches compare it.
     """
     os.symlink(program, os.path.join(binaries, PROGRAM))
     for name, real in REPLACED.items():
@@ -365,7 +367,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; the status is 1 after an error message, else 0."""
+    """Run the command; the status is 1 if it fails, 2 for wrong arguments, else 0."""
     return run(parser(), argv, _main, (OverlayError,))
 
 

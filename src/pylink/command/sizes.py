@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pylink.size.levels import Selection
     from pylink.size.model import Sizes
 
-# Exit statuses: success, a limit of --budget is exceeded, a file is unreadable.
+# Exit statuses: success, a limit of --budget is exceeded, any other error.
 GOOD, OVER, ERROR = 0, 1, 2
 # Rows of a table without --top.
 TOP = 10
@@ -103,7 +103,7 @@ def _parse_pattern(text: str) -> re.Pattern[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the status is 1 for an exceeded budget, 2 for unreadable files, else 0."""
+    """Run the command; the status is 1 for an exceeded budget, 2 after another error, else 0."""
     options = parser()
 
     def work(arguments: argparse.Namespace) -> int:
@@ -175,7 +175,7 @@ def _load_screen() -> None:
 
 
 def _write_page(arguments: argparse.Namespace, sizes: Sizes) -> None:
-    """Write the page; OSError if it would overwrite a measured file."""
+    """Write the page; OSError if it would overwrite a file that the arguments name."""
     from pylink.report.view.sizepage import page
 
     page_path = arguments.html

@@ -51,7 +51,7 @@ class FamilyRow:
     folded_sections: int = 0
     folded_bytes: int = 0
     # Sections that equal an earlier section, relocations included, whether or not their objects
-    # fold: an upper bound for folding section by section, which does not compare symbols.
+    # fold. As symbols are not compared, this is an upper bound for folding section by section.
     single_sections: int = 0
     single_bytes: int = 0
 
@@ -234,8 +234,8 @@ class SectionTwin:
     """A section of object number `owner`, and the first section of the build that is equal to it.
 
     `leader` is the number of the object with that first section, None if it is this section. Equal
-    sections have equal bytes and relocations. A relocation section of a section that is not
-    compared counts as a section of its own.
+    sections have equal names, alignments, bytes and relocations. `size` is in bytes, without the
+    relocations. A relocation section of a section that is not compared is a section of its own.
     """
 
     owner: int
@@ -268,7 +268,10 @@ def blocker_of(verdict: Verdict) -> str:
 
 
 def _sum_unlisted(items: Sequence[MercuryObject]) -> dict[str, tuple[int, int]]:
-    """Return number and bytes of sections that are never compared, by name without suffix."""
+    """Return number and bytes of sections that are never compared, by name.
+
+    Attributes of functions, `.nv.merc.nv.info.F`, count together.
+    """
     unlisted: dict[str, tuple[int, int]] = {}
     for item in items:
         for name, size in item.unlisted:
@@ -321,8 +324,8 @@ def _relocated_section(name: bytes) -> str:
 def _find_leaders(rows: _Rows, *, hashed: bool) -> array.array[int]:
     """Return, for each row, the number of its leader: the first row that is equal to it.
 
-    Rows with equal names, alignments and sizes tie, and only those are compared. With `hashed`,
-    their contents are hashed before.
+    Only rows with equal names, alignments and sizes, also of their relocations, are compared. With
+    `hashed`, the contents of such rows are hashed before.
     """
     ties: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
     for row, (name, data) in enumerate(zip(rows.names, rows.sections, strict=True)):
@@ -342,8 +345,9 @@ def _find_nearest(
 ) -> dict[int, int]:
     """Return, by kept object, the earlier kept object that shares most bytes with it.
 
-    Bytes are shared if they are in equal sections, i.e. those with one leader. Objects that share
-    none are omitted. `reference` has, by object, what it folds into, or None if it is kept.
+    Bytes are shared if they are in equal sections, i.e. those with one leader; of the earlier
+    objects with such a section, the first MAX_COMPARED count. Objects that share none are omitted.
+    `reference` has, by object, the number of the object that it folds into, or None if it is kept.
     """
     holders: defaultdict[int, list[int]] = defaultdict(list)
     shared: defaultdict[int, Counter[int]] = defaultdict(Counter)

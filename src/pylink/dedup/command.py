@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Default number of rows, which fit on a screen.
+# Default number of objects in the table, which fit on a screen.
 TOP = 10
 
 
@@ -68,7 +68,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the status is 1 if reading an input or writing the result fails, else 0."""
+    """Run the command; the status is 1 if reading or writing fails, 2 for bad arguments, else 0."""
     return run(parser(), argv, _main, (MalformedCubin, UnreadableFile))
 
 

@@ -25,7 +25,7 @@ STRUCTORS = {
     "D1": "",
     "D2": " [subobject]",
 }
-# Texts in front of the names of tables and functions that the compiler generates, by their codes.
+# Texts in front of the names of tables, functions and guards that the compiler generates, by code.
 SPECIAL = {
     "TV": "Virtual function table for ",
     "TT": "Virtual table table for ",

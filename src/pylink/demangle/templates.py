@@ -15,7 +15,7 @@ _MAX_LENGTH = 200  # characters of a template
 def template_of(name: str) -> str | None:
     """Return the template of a function's readable name, without arguments: `ns::Foo<>::bar<>`.
 
-    None for names that are not instances of a template.
+    None for names that are not instances of a template. A long result is cut to _MAX_LENGTH.
     """
     operators = [match[1] for match in _OPERATOR.finditer(name)]
     text = _OPERATOR.sub(f"operator{_SIGN}", name)

@@ -187,7 +187,8 @@ def declare(inner: Type, operator: str) -> Type:
 def qualify(qualifiers: str, inner: Type) -> Type:
     """Return `inner` with qualifiers, such as `const`.
 
-    They stand in front of a base type, and after a pointer or the parameters of a function.
+    They stand in front of a base type, and after a pointer or the parameters of a function. An
+    array stays as it is.
     """
     if inner.kind == "base":
         return Type(f"{qualifiers} {inner.left}", inner.right, spaced=inner.spaced)

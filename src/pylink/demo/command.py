@@ -61,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; the status is 1 if a result differs from nvlink's, else 0."""
+    """Run the command; the status is 1 if a result differs or fails, 2 for bad options, else 0."""
     return run(parser(), argv, _main, (DemoError, pylink.LinkError))
 
 
@@ -105,7 +105,7 @@ def show_link(directory: Path, expected: Path, results: Path) -> bool:
     """Link the cubins in a directory, whose name is their architecture, and print the result.
 
     Return whether pylink's output equals `expected`, an output of nvlink, in all that must agree.
-    The outputs of pylink and nvlink are written to `results`.
+    The outputs of pylink and, if it is installed, nvlink are written to `results`.
     """
     arch = directory.name
     cubins = [str(path) for path in sorted(directory.glob("*.cubin"))]
@@ -191,7 +191,7 @@ def show_next_commands(directory: Path, results: Path) -> None:
         return
     link = [*own_command(), f"-arch={arch}", *cubins, "-o", str(results / "profiled.cubin")]
     link += [f"--profile={report}", f"--profile-aprof={growth}"]
-    # Use sections of the package: the demo writes no files to the user's home.
+    # Use the section files in the package, so that the demo writes no copies to the user's home.
     environment = {**os.environ, "PYLINK_DISABLE_SECTION_DEPLOYMENT": "1"}
     run_in_terminal(link, environment)
     view = [*own_command(), "report", str(report), str(growth), "--html", str(page)]

@@ -123,8 +123,8 @@ class AArch64(Machine):
         """Emit the function that a unit's constructor calls; see `Machine`.
 
         It gets the callback in x0, the wrapper in x1, and in x3 the function that uses the id.
-        `id_offset` is the id's offset in the section of module ids, `id_pointer` its pointer's in
-        `.bss`.
+        `id_offset` is the offset of the id in the section of module ids, `id_pointer` that in
+        `.bss` of the pointer to it.
         """
         code.begin(name)
         _emit(code, PACIASP)
@@ -212,7 +212,10 @@ class AArch64(Machine):
         code.end()
 
     def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
-        """Emit a function that stores the id, an empty callback, and an object's constructor."""
+        """Emit three functions: one that stores the id, an empty callback, and the constructor.
+
+        See `Machine`.
+        """
         code.begin(USE_ID)
         _emit(code, BTI_C)
         _emit_address(code, 1, BSS, 0)
@@ -235,6 +238,7 @@ class AArch64(Machine):
 
 
 def _emit(code: Code, *instructions: int) -> None:
+    """Append instructions, each as its 32-bit number."""
     for instruction in instructions:
         code.data += instruction.to_bytes(4, "little")
 

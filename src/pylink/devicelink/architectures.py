@@ -75,7 +75,8 @@ def _add_codes(
 ) -> None:
     """Add the real architectures that one option lists for a virtual one, in front of others.
 
-    LeftToNvcc, with the text `option`, for any that only nvcc can link or refuse.
+    PTX and LTO-IR are skipped. LeftToNvcc, with the text `option`, for any that only nvcc can link
+    or refuse.
     """
     group = groups.setdefault(virtual, [])
     added = []

@@ -79,7 +79,7 @@ def read_request(
     """Return the device-link step that these arguments and nvcc's environment variables request.
 
     LeftToNvcc if only nvcc can do it. With `as_nvcc` a command line without -dlink whose inputs are
-    all objects links a program, and the step is a part of that.
+    all objects or libraries links a program, and the step is a part of that.
     """
     sink = Sink()
     parsed = ParsedArguments(as_nvcc=as_nvcc)
@@ -178,7 +178,10 @@ def _read_options_file(file: str, parsed: ParsedArguments, sink: Sink) -> None:
 
 
 def _make_request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Request:
-    """Return the request that the parsed arguments and these environment variables state."""
+    """Return the request that the parsed arguments state.
+
+    `environment` is asked for pylink's own variable, the process's environment for NVCC_CCBIN.
+    """
     flags, texts = parsed.flags, parsed.texts
     if not parsed.inputs:
         raise LeftToNvcc(option="-dlink")
@@ -276,7 +279,7 @@ def split_host_words(argv: Sequence[str]) -> list[str]:
 def _hides_functions(argv: Sequence[str]) -> bool:
     """Return whether options for the host compiler hide the functions of the object.
 
-    LeftToNvcc if one may change the object in another way.
+    The last one about visibility counts. LeftToNvcc if one may change the object in another way.
     """
     hides = False
     for word in argv:

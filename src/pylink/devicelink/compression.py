@@ -64,9 +64,9 @@ def choose_mode(name: str, *, debug: bool, compress_all: bool = False) -> Mode:
 def compress(data: bytes, mode: Mode) -> tuple[int, bytes]:
     """Return the flag of the codec and the stored bytes; flag 0 for data that is not compressed.
 
-    Zstandard frames equal those of fatbinary if the package has libzstd 1.5.7: one thread, the size
-    of the contents in the header, no checksum. LZ4 blocks differ from those of fatbinary. Data that
-    grows is stored compressed, too.
+    Zstandard frames equal those of fatbinary if the package zstandard has libzstd 1.5.7: one
+    thread, the size of the contents in the header, no checksum. LZ4 blocks differ from those of
+    fatbinary. Data that grows is stored compressed, too.
     """
     if mode.flag == 0 or len(data) <= mode.threshold:
         return 0, data

@@ -74,7 +74,8 @@ def make_container(entries: Iterable[list[bytes]]) -> Container:
 def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
     """Return the pieces of one entry: a linked cubin for an architecture, such as `sm_90a`.
 
-    ValueError if `architecture` is not the name of one, or `data` is not a cubin.
+    ValueError if `architecture` is not the name of one or, from sm_100 on, `data` has a damaged
+    table of sections.
     """
     codec_flag, payload = compress(data, form.mode)
     parts = architecture_parts(architecture, "sm_")

@@ -41,9 +41,10 @@ def start_nvcc(
 ) -> int:
     """Run nvcc with these arguments and return its status; a fatal diagnostic without an nvcc.
 
+    It is also fatal if nvcc cannot be started, or if an nvcc that pylink started calls this.
     `reason` says which option or file only nvcc knows. With `shows_command` the command is printed
-    first. With `notes` a note follows the error of nvcc about an architecture that CUDA has
-    dropped.
+    first. With `notes` a note follows the error of nvcc about an architecture that CUDA has dropped
+    or renamed.
     """
     option = reason.option or ""
     if toolkit.nvcc is None or os.environ.get(STARTED_VARIABLE):

@@ -70,7 +70,8 @@ class Machine(ABC):
     relative to the field. `gnu_property` is the type of the GNU property and the bits of the
     features that the code complies with. `return_register` and `initial_frame` are for unwinding:
     DWARF's number of the register with the return address, and the operations that describe the
-    frame at the start of a function, in hexadecimal.
+    frame at the start of a function, in hexadecimal. `code_align` and `fatbin_align` are the
+    alignments of the code and of the container, in bytes.
     """
 
     elf_machine: int

@@ -86,8 +86,9 @@ class HostObject:
 
     `machine` is a name in `MACHINES`, and `units` are the linked modules. Only `pieces` needs the
     container. With `hides` the functions of units have hidden visibility, like with
-    -fvisibility=hidden. With `backwards` the module ids are in reverse order, like those of gcc
-    from -O1 on. `_payload` is the section for the container.
+    -fvisibility=hidden, except for units that are `hidden` themselves. With `backwards` the
+    module ids are in reverse order, like those of gcc from -O1 on. `_payload` is the section for
+    the container.
     """
 
     __slots__ = ("_file", "_payload")
@@ -127,7 +128,7 @@ class HostObject:
             flags=writable,
             align=WORD,
         )
-        # The two zeros: addresses of the container and of the list of containers.
+        # Set the two zeros above to the addresses of the container and of the list of containers.
         segment.relocations = [
             (WORD, host.absolute_type, LINKED_SECTION, 0),
             (2 * WORD, host.absolute_type, BSS, layout.offset(CONTAINER_LIST)),
@@ -223,9 +224,10 @@ def _is_hidden(unit: Unit) -> bool:
 def emit_lenders(
     units: Sequence[Unit], offset_of_id: dict[Unit, int], host: Machine, code: Code
 ) -> list[str]:
-    """Emit constructors for the units that shared libraries contain; return their names.
+    """Emit constructors for the units of role LENT or OPTIONAL, and return their names.
 
-    `offset_of_id` has the offsets of the units' texts in the section of module ids.
+    Shared libraries contain these units. `offset_of_id` has the offsets of the units' texts in the
+    section of module ids.
     """
     lent = [unit for unit in units if unit.role != OWN]
     if lent:

@@ -227,9 +227,10 @@ def link_all(
     pack: Callable[[Link], None] | None = None,
     when_linked: Sequence[Callable[[SharedInputs, list[Link]], None]] = (),
 ) -> list[Link]:
-    """Link the shared inputs for each architecture, in order; LinkError if a link failed.
+    """Link the shared inputs for each architecture, and return the links in this order.
 
-    `pack` is called with each finished link, in the threads of the links if these run in parallel.
+    LinkError if a link failed. `pack` is called with each link that succeeded, in the threads of
+    the links, or after all links if these run one by one, since they write reports.
     Threads that have no more links wait until all have ended, and if none has failed, call the
     functions of `when_linked`, each once. Meanwhile, other threads may still pack.
     """

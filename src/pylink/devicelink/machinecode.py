@@ -225,7 +225,7 @@ class FrameTable:
         table = bytearray(_make_record(head + augmentation + bytes.fromhex(initial_frame)))
         self.relocations: list[CopiedRelocations] = []
         # Functions of one size and frame have equal records (FDEs), except for the distance to the
-        # CIE, so a group of them is made as copies of one record.
+        # CIE and the start, so a group of neighbors is made as copies of one record.
         for (size, operations), group in groupby(functions, _frame_of):
             starts = [function.start for function in group]
             # An FDE: length, distance to the CIE, start and size of the function, augmentation.

@@ -49,12 +49,12 @@ STANDARDS = ("c++03", "c++11", "c++14", "c++17", "c++20")
 TRUTHS = ("true", "false")
 STREAMS = ("legacy", "null", "per-thread")
 
-# Extensions of inputs that are linked; nvcc compiles others first, or refuses them.
+# Extensions of inputs that are linked; files with others are left to nvcc (but see `is_library`).
 LINKED_EXTENSIONS = (".o", ".obj", ".a", ".so")
 
 
 def is_library(name: str) -> bool:
-    """Return whether a name ends in `.so` or `.so.N`; nvcc refuses the second form."""
+    """Return whether a name ends in `.so`, `.so.N` or `.so.N.M`; nvcc refuses the last two."""
     _, dot, version = os.path.basename(name).rpartition(".so")
     return bool(dot) and (
         not version or (version.startswith(".") and version[1:].replace(".", "").isdigit())
@@ -154,7 +154,7 @@ OPTIONS = (
     NvccOption("Wno-deprecated-gpu-targets", "Wno-deprecated-gpu-targets", FLAG, IGNORED),
     NvccOption("host-linker-script", "hls", TEXT, IGNORED, values=("use-lcs",)),
     NvccOption("lib", "lib", FLAG, IGNORED),
-    # Names that would otherwise be read as -l, -D, -I or -O with an argument.
+    # Names that would otherwise be read as -l or -O with an argument.
     NvccOption("link", "link", FLAG, LEFT),
     NvccOption("ltoir", "ltoir", FLAG, LEFT),
     NvccOption("lto", "lto", FLAG, LEFT),

@@ -32,7 +32,8 @@ class Interrupted(BaseException):
 def link_program(request: Request, argv: Sequence[str], toolkit: Toolkit, sink: Sink) -> int:
     """Do the device-link step of a program, then run nvcc with the step's object as first argument.
 
-    Return nvcc's status, the step's if it reported errors, or 128 + N after signal N.
+    Return nvcc's status, or the step's if it reported errors. After one of SIGNALS, this process
+    ends by that signal.
     """
     if toolkit.nvcc is None:
         report_no_nvcc(sink)

@@ -100,7 +100,10 @@ class Request:
 
     @property
     def entry_name(self) -> str:
-        """The name of each entry of the fat binary; empty by default."""
+        """The name of each entry of the fat binary.
+
+        With -G or -lineinfo, it is the names of the inputs; else `lto` with -dlto, empty without.
+        """
         if self.debug or self.line_info:
             return "".join(f"{name} " for name in self.inputs)
         return "lto" if self.optimizes else ""

@@ -72,6 +72,7 @@ def make_step(
     )
 
     def pack(link: Link) -> None:
+        """Make the entry of the fat binary for the image of a link."""
         start = now()
         link.entry = make_entry(link.arch, link.image, form)
         if not keeps_cubins:
@@ -205,7 +206,8 @@ def write_step(step: StepResult, output: str, sink: Sink) -> None:
 def find_units(link: Link) -> list[Unit]:
     """Return the units, i.e. linked modules, that the object registers.
 
-    Like nvcc's object, it registers those that `link`, the last one of the step, lists.
+    Like nvcc's object, it registers those that `link`, the last one of the step, lists. Those that
+    shared libraries lend to the link follow.
     """
     registered = link.registered
     libraries = registered.libraries

@@ -50,10 +50,11 @@ class Toolkit:
 
 
 def find_toolkit(root: str | None = None) -> Toolkit:
-    """Return the toolkit in `root`, or else the first in wheels, the environment and PATH.
+    """Return the toolkit in `root` or, if that is None, the first in wheels, environment and PATH.
 
-    An nvcc without its profile beside it is skipped: it is a script that starts another one. Links
-    follow the release of a toolkit that was named by `root`, like those of its nvcc.
+    An nvcc without its profile beside it is skipped: it is a script that starts another one. If
+    none remains, the toolkit has no nvcc. Links follow the release of a toolkit that was named by
+    `root`, like those of its nvcc.
     """
     if root is not None:
         places = [os.path.join(os.path.abspath(root), "bin", "nvcc")]
@@ -68,7 +69,7 @@ def find_toolkit(root: str | None = None) -> Toolkit:
 def find_release(binaries: str) -> str | None:
     """Return the release of the toolkit with this directory of programs.
 
-    None if files do not show it.
+    None if files do not show it, or links cannot follow it.
 
     nvcc is not asked, since its start takes as long as a step. Overlays and toolkits of installers
     have a file with the release; a wheel has metadata in the directory of packages.
@@ -92,7 +93,7 @@ def wants_notes(root: str | None) -> bool | None:
 
 
 def _version_in_json(text: str) -> str | None:
-    """Return the version of nvcc in version.json.
+    """Return the version of nvcc in the text of version.json; None without one.
 
     It is parsed by hand, as importing re or json is slow.
     """

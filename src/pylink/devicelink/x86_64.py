@@ -35,12 +35,12 @@ X86_FEATURE_1_AND, IBT, SHSTK = 0xC0000002, 1, 2
 
 # Bytes of instructions, in hexadecimal.
 ENDBR64 = "f30f1efa"
-# Instructions that address memory relative to themselves; a field of 4 bytes comes last.
+# Instructions that address memory relative to their own end; a field of 4 bytes comes last.
 LEA_RAX, LEA_RCX, LEA_RDX, LEA_RDI = "488d05", "488d0d", "488d15", "488d3d"
 LEA_RBX, LEA_RSI = "488d1d", "488d35"
 LOAD_EAX, LOAD_RDI, LOAD_RSI = "8b05", "488b3d", "488b35"
 STORE_EAX, STORE_RAX, STORE_RDI = "8905", "488905", "48893d"
-# The next ones take a distance of 4 bytes, from their end to the target.
+# Calls and jumps: a field of 4 bytes follows, with the distance from its end to the target.
 CALL, JUMP, JE, JNE, JB, JAE = "e8", "e9", "0f84", "0f85", "0f82", "0f83"
 CMP_EAX, CMP_EBX = "3d", "81fb"  # a number of 4 bytes follows
 RET = "c3"
@@ -109,8 +109,8 @@ class X86_64(Machine):
         """Emit the function that a unit's constructor calls; see `Machine`.
 
         It gets the callback in rdi, the wrapper in rsi, and in rcx the function that uses the id.
-        `id_offset` is the id's offset in the section of module ids, `id_pointer` its pointer's in
-        `.bss`.
+        `id_offset` is the offset of the id in the section of module ids, `id_pointer` that in
+        `.bss` of the pointer to it.
         """
         code.begin(name)
         _emit(code, ENDBR64, "57")  # push rdi
@@ -183,7 +183,10 @@ class X86_64(Machine):
         code.end()
 
     def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
-        """Emit a function that stores the id, an empty callback, and an object's constructor."""
+        """Emit three functions: one that stores the id, an empty callback, and the constructor.
+
+        See `Machine`.
+        """
         code.begin(USE_ID)
         _emit(code, ENDBR64)
         _emit_address(code, STORE_RDI, BSS, 0)
@@ -205,6 +208,7 @@ class X86_64(Machine):
 
 
 def _emit(code: Code, *instructions: str) -> None:
+    """Append instructions, whose bytes are in hexadecimal."""
     for instruction in instructions:
         code.data += bytes.fromhex(instruction)
 

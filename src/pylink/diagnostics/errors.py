@@ -47,7 +47,7 @@ class LinkError(Exception):
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = Diagnostics(diagnostics)
         super().__init__(self.diagnostics)
-        # Source lines that the text may show; None: those below the working directory.
+        # Source files whose lines the text may show; None: those below the working directory.
         self.sources: SourceFiles | None = None
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
 """A paragraph on each kind: the first sentence explains the message, the others what to do.
 
-Only the rules of a SARIF document, `--explain` and docs/diagnostics.md load it.
+Only the rules of a SARIF document, `--explain`, `pylink help` and docs/diagnostics.md load it.
 """
 
 from __future__ import annotations

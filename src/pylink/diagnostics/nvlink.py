@@ -36,10 +36,10 @@ class NvlinkRenderer(Renderer):
     `tool` is the first word of a line. `target` (such as `sm_75`, with -report-arch) is appended to
     each message. If `tool` is nvlink, lines are those of nvlink, without places after messages.
 
-    `notes` selects the lines after each of these, which begin with `pylink note`. True: all
-    details. False: none. None: no notes if `tool` is nvlink, and otherwise hints and notes about
-    mistakes on the command line. A function returns one of these values; it is called before the
-    first line that could have notes.
+    `notes` selects further lines after a warning or an error, which begin with `pylink note`. True:
+    all details. False: none. None: no notes if `tool` is nvlink, and otherwise hints and notes
+    about mistakes on the command line. A function returns one of these values; it is called once,
+    for the first record that could have notes.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class NvlinkRenderer(Renderer):
 
 
 def details(diagnostic: Diagnostic, *, bare: bool) -> Iterator[str]:
-    """Yield the details of a record, a line for each: the place, the readable name, notes.
+    """Yield the details of a record, a line for each: place, readable name, children and notes.
 
     `bare` says that the message was printed without the place in brackets at its end.
     """

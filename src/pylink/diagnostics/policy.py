@@ -95,7 +95,7 @@ class Policy:
 
 
 # Kinds that -disable-infos and the threshold do not drop, since an option asks for them: the lines
-# of -v, which nvlink prints even with -disable-infos, and remarks of passes.
+# of -v, which nvlink prints even with -disable-infos, the call graph, and remarks of passes.
 ASKED_FOR = (
     "verbose-memory", "verbose-function", "verbose-usage", "call-graph", "pass-remark",
     "pass-remark-missed", "pass-remark-analysis", "pass-remark-failure",
@@ -117,8 +117,8 @@ DROPPED_BY_NVLINK = ("arch-not-found",)
 # Remarks that nvlink prints even with -disable-infos.
 SHOWN_WITHOUT_INFOS = ("host-info-ignored", "no-host-code")
 
-# Warnings that nvlink prints while it reads the options, so that no later option affects them,
-# except for --diag-suppress.
+# Warnings that nvlink prints while it reads the options, so that no option affects them, except
+# for pylink's own --diag-suppress, --diag-remark, --diag-warning and --diag-error.
 BEFORE_OPTIONS = ("option-redefined",)
 
 # Warnings that nvlink does not have, about what may be intended. -Werror does not make them errors,

@@ -80,11 +80,12 @@ class Sink:
         explain: Callable[[Diagnostic], None] | None = None,
         **facts: Fact,
     ) -> Diagnostic | None:
-        """Report a diagnostic and return its record; None if the policy dropped it.
+        """Report a diagnostic and return its record; None if the policy dropped it, or a repeat.
 
-        `facts` are the place, by the names of `record.PLACE`, and the arguments of the template.
-        The other parameters are those of `Diagnostic`. Raises LinkError after a fatal kind, and
-        after the error that reaches the limit.
+        A repeat is a report of a kind that is shown only once. `facts` are the place, by the names
+        of `record.PLACE`, and the arguments of the template. The other parameters are those of
+        `Diagnostic`. Raises LinkError after a fatal kind, and after the error that reaches the
+        limit.
         """
         severity = self.policy.severity(kind)
         if not severity:
@@ -152,7 +153,7 @@ class Sink:
         return None if repeated else diagnostic
 
     def _show_suppression_hint(self) -> None:
-        """Show how to silence the first warning by its number, if numbers are shown."""
+        """Show once how to silence a warning by its number, if numbers are shown."""
         if self.policy.numbers and not self._has_shown_hint:
             self._has_shown_hint = True
             self._show_kind("suppression-hint")

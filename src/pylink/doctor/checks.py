@@ -29,7 +29,7 @@ OK, NOTE, SLOW, MISSING = "ok", "note", "slow", "missing"
 
 # Python packages that decompress device code of nvcc, and the codec of each.
 CODECS = {"lz4": "LZ4", "zstandard": "Zstandard, as nvcc 13 uses it"}
-# The modules that each extra installs, and what it is for.
+# Modules by which an extra counts as installed (it may install more), and what the extra is for.
 EXTRAS = {
     "lines": (("elftools",), "source lines in messages"),
     "report": (

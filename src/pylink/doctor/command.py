@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command."""
+    """Run the command; the status is 1 if something that links need is missing, else 0."""
     return run(parser(), argv, _main)
 
 

@@ -54,7 +54,7 @@ REGCOUNT, MERCURY_ISA_VERSION = EIATTR_NUMBER["REGCOUNT"], EIATTR_NUMBER["MERCUR
 FIRST_ISA_VERSION = 0x100  # 1.0, for code without a record of its MERCURY_ISA_VERSION
 # The attribute of .nv.compat with the same version number as MERCURY_ISA_VERSION of .nv.info.
 COMPAT_MERCURY_ISA_VERSION = EICOMPAT_NUMBER["MERCURY_ISA_MAJOR_MINOR_VERSION"]
-# Records of .nv.info that hold a symbol and a number.
+# Attributes of .nv.info whose records hold the symbol of a function and a number.
 SYMBOL_PAIRS = frozenset(
     EIATTR_NUMBER[name] for name in ("FRAME_SIZE", "MIN_STACK_SIZE", "MAX_STACK_SIZE", "REGCOUNT")
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pylink.facts.attributes import BVAL, HVAL, SVAL
 from pylink.facts.target import FAMILY_B, FAMILY_C
 
-# Rules that join the values of two inputs.
+# Rules that join the values of all inputs, or that give the value of the output.
 COMPAT_FIRST = 0  # the first input's value
 COMPAT_WEAKEST = 1  # 0 if any input has 0, else the largest
 COMPAT_FLAGS = 2  # bits that any input has
@@ -63,7 +63,7 @@ class CompatRow:
 
 
 _B, _C = (FAMILY_B,), (FAMILY_C,)
-# If several rows of an attribute match the toolkit and the family, the last one counts.
+# The last row of an attribute that matches the toolkit and the family counts.
 ROWS = (
     CompatRow(0x09, BVAL, COMPAT_TARGET, since=130),
     CompatRow(0x02, BVAL, COMPAT_WEAKEST, COMPAT_COUNTS | COMPAT_LATE, 0),

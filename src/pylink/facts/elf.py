@@ -121,7 +121,7 @@ SECTION_TYPES = {
 SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_INFO_LINK = 1, 2, 4, 0x40
 NT_CUINFO, NT_TKINFO = 1000, 2000  # types of notes about the toolkit
 SHF_CUINFO, SHF_TKINFO = 0x1000000, 0x2000000
-# Number of barriers in sh_flags of a function's code before 13.0 and sm_100, from bit 20 on.
+# Bits of sh_flags with the number of barriers of a function, in objects of CUDA 12 before sm_100.
 SHF_BARRIERS = 0x7F00000
 SHF_BARRIERS_FIRST = 20
 SHF_MERCURY = 0x10000000

@@ -44,7 +44,7 @@ FLAG_COMPATIBLE = 0x1000000  # the header states the features that the code need
 FLAGS_OF_SUFFIXES = FLAG_CHIP | FLAG_FAMILY
 FLAG_SUFFIX = {"": 0, "a": FLAG_CHIP, "f": FLAG_FAMILY}
 
-# Options of the compiler before LTO that must be the same for all modules.
+# Options of the compilation to LTO-IR that must be the same for all modules.
 UNIFORM_OPTIONS = ("-ftz", "-prec_div", "-prec_sqrt", "-fmad")
 LINE_INFO = "-generate-line-info"
 

@@ -76,8 +76,9 @@ STRUCT_CODES = {
 # Columns of the C rows of relocation types. `shift` is the first bit of the patched field, `width`
 # its number of bits, `bytes` the number of bytes from r_offset on that may change. The class
 # Relocation has `form`, `loader`, `mark` and `clear`. `field` is the plain type that patches the
-# field: for plain types the type itself, for mercury types in data their twin, for others 0. A
-# further column, `plain`, is the type that replaces this one in a link without unified tables.
+# field: for plain types the type itself, for mercury types in data their twin, for others 0, but
+# R_CUDA_32 for MERCURY_CODE_OFFSET32. A further column, `plain`, is the type that replaces this one
+# in a link without unified tables.
 RELOCATION_COLUMNS = ("form", "shift", "width", "bytes", "loader", "mark", "clear", "field")
 FIRST_MERCURY = 0x10000  # number of the first mercury type of relocation
 

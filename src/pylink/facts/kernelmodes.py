@@ -6,8 +6,8 @@ docs/format-notes/family-c-exits.md.
 
 from __future__ import annotations
 
-# Modes in which ends of kernels (exits) are rewritten: for an executable, for a link with -g or -r,
-# or for code of a certain age or chip.
+# Modes of changing functions: the first three rewrite ends of kernels (exits), for an executable or
+# for a link with -g or -r; the others change code of a certain age or chip.
 MODE_NO_BARRIERS = 0  # an executable without error barriers
 MODE_BARRIERS = 1  # an executable with error barriers: an input has GEN_ERRBAR_AT_EXIT
 MODE_LASTING_BARRIERS = 2  # error barriers that stay valid whatever is linked in later

@@ -66,7 +66,7 @@ class ObjectFormat:
     def flags(self, sm: int, ptx_sm: int, *, specific: bool) -> int:
         """Return the e_flags of an output for SM number `sm` from PTX for `ptx_sm`.
 
-        `specific` says that the target has the suffix `a`.
+        `specific` says that the target has the suffix `a`. `ptx_sm` is 0 without a `ptx_mask`.
         """
         suffix_bit = self.specific if specific else 0
         return self.written | sm << self.sm_first | ptx_sm << self.ptx_first | suffix_bit
@@ -93,7 +93,8 @@ OBJECT_FORMATS = (
     ),
 )
 CURRENT = OBJECT_FORMATS[0]
-# Row of the format up to CUDA 12.9. Its objects can be too old for a target (`Architecture.since`).
+# Index in OBJECT_FORMATS of the format up to CUDA 12.9. Its objects can be too old for a
+# target (`Architecture.since`).
 EARLY_FORMAT = 1
 
 E_FLAGS = slice(48, 52)  # field of a 64-bit ELF header

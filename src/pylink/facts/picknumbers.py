@@ -12,7 +12,8 @@ class Demand:
     ALWAYS = 0
     SYSTEM = 1  # device runtime: if files before it lack a function, or another file needs it
     NEEDED = 2  # if it defines a symbol that another file needs
-    # All files of an archive with this number are linked if another file needs a symbol of one.
+    # All files of an archive with this number are linked if another file needs a symbol of one,
+    # and the files of all archives with it if no file would be linked otherwise.
     TOGETHER = 3
 
 
@@ -54,19 +55,19 @@ class EntryKind:
 class LibraryState:
     """Results of reading a shared library."""
 
-    NO_CODE = 0  # not a shared library, or one without code for this link
+    NO_CODE = 0  # not a shared library, or one with neither relocatable code nor a device link
     HAS_CODE = 1
     BAD_SYMBOLS = 2  # the dynamic symbols lie outside the file
     BAD_NAME = 3  # the name of a dynamic symbol lies outside the string table
 
 
 class DynamicKind:
-    """Meanings of a dynamic symbol of a shared library, or of the module id ID in its name."""
+    """Kinds of rows about a shared library: its dynamic symbols (ID is a module id) and modules."""
 
     OPEN = 1  # __cudaRegisterLinkedBinary<ID>, undefined: a later device link registers the module
     CLOSED = 2  # __cudaRegisterLinkedBinary<ID>, defined: the library was device-linked with it
     WRAPPER = 3  # __fatbinwrap<ID>, defined: the module's fat binary is in the library
-    ANCHOR = 4  # the first function that no other file defines as well
+    ANCHOR = 4  # the first function that it exports and that is not weak, except _init and _fini
     MODULE = 5  # a module in the file, whose id the section `__nv_module_id` names
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pylink.facts.attributes import BVAL, EIATTR_NUMBER, HVAL
 
-# Differences between nvlink of a release and of the one before it: bits of `Release.traits`.
+# Properties in which the nvlinks of the releases differ: bits of `Release.traits`.
 TRAIT_ALIGNS_ARRAYS = 1 << 0  # an extern __shared__ array is aligned as its symbol's value says
 TRAIT_KEEPS_SHARED = 1 << 1  # -r keeps references to shared variables for the next link
 TRAIT_COMMON_YIELDS = 1 << 2  # a common symbol may follow a definition of the same name

@@ -192,7 +192,7 @@ R_CUDA_32 = next(row.number for row in RELOCATIONS if row.name == "32")
 
 # Types such as 8_0, 8_8 to 8_56 patch one byte of 64 bits: the offsets of the bytes, in bits.
 _FIRST_BITS = range(0, 64, 8)
-# The name of the plain twin of each mercury number.
+# The name of the plain twin of each mercury number that has one.
 MERCURY_TWINS = {
     0x10001: "G64",
     0x10002: "64",

@@ -47,7 +47,8 @@ class EntityFlag:
     LIVE = 8  # the output has it
     COMMON = 32
     TAKEN = 64  # its address is taken: a CallBlock.TAKEN row of the call graph names it
-    INTERNAL = 128  # local or constant, of internal visibility: dropped from executables
+    # Dropped from executables: local or constant, of internal visibility; or an unused constant.
+    INTERNAL = 128
     WEAK = 256  # every definition is weak
     UNSIZED = 512  # extern __shared__ array
     # A file has a row as for TAKEN, but the code that is linked from it does not take the address.
@@ -88,7 +89,10 @@ class CallBlock:
 
 
 class Clash:
-    """Contradictions between two definitions of a name: values of ClashRow.kind."""
+    """Contradictions between two symbols of one name: values of ClashRow.kind.
+
+    A symbol may define the name or only mention it.
+    """
 
     MULTIPLE = 1
     SIZE = 2

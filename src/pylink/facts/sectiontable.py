@@ -229,7 +229,7 @@ class Kind:
 
 
 def kinds() -> tuple[Kind, ...]:
-    """Return all kinds, by number. A section has the kind of the first row that it matches."""
+    """Return all kinds, by number; `sort_by_rules` has the order in which sections match them."""
     mercury, link = elf.SHF_MERCURY, elf.SHF_INFO_LINK
     read, write, code = elf.SHF_ALLOC, elf.SHF_ALLOC | elf.SHF_WRITE, elf.SHF_EXECINSTR
     # Values of `mask`: what distinguishes kinds of SHT_PROGBITS, and kinds of notes.

@@ -20,5 +20,5 @@ PARTS = {
     "PTX": "PTX",
     "LTOIR": "LTO-IR",
 }
-# A section name may end with a function's name after a dot. Only its first dots, this many, count.
+# A section name may end with a function's name after a dot. Only this many of its dots are tried.
 MOST_DOTS = 16

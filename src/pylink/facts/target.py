@@ -19,7 +19,7 @@ FAMILY_TRAITS = (
     TRAIT_COMPAT | TRAIT_SHARED_RESERVE | TRAIT_MERCURY,
 )
 
-# Bytes of shared memory that every kernel reserves for the system, from sm_90 on.
+# Bytes of shared memory that a kernel reserves for the system by default, from sm_90 on.
 SYSTEM_SHARED = 0x400
 
 LITERAL_BANK = 2  # the constant bank of literals and jump tables

@@ -56,8 +56,9 @@ _FLAGS = os.O_RDWR | os.O_CLOEXEC
 class WholeFile:
     """An output file: the old contents stay until `commit`.
 
-    The constructor raises OSError or ValueError if the file cannot be created or replaced. Devices,
-    pipes and open descriptors are written directly: a rename would put a file in their place.
+    The constructor raises OSError or ValueError if the file can neither be created nor replaced nor
+    overwritten. Devices, pipes and open descriptors are written directly: a rename would put a file
+    in their place.
     """
 
     __slots__ = ("_descriptor", "_directory", "_key", "_mode", "_name", "_overwrites", "path")
@@ -149,7 +150,7 @@ class WholeFile:
             self.discard()
 
     def _put_in_place(self) -> None:
-        """Give the complete file its name, by link or rename."""
+        """Give the complete file its name, by link or rename, or else overwrite the old file."""
         if self._key is None:
             raise_close_errors(self._descriptor)
             try:
@@ -243,7 +244,7 @@ class WholeFile:
             os.close(nameless)
 
     def _flush_temporary(self) -> None:
-        """Flush and close the temporary file; write it again if another process removed it."""
+        """Let the file system flush the temporary file; write it again if a process removed it."""
         while True:
             assert self._key is not None
             raise_close_errors(self._descriptor, self._directory)
@@ -301,7 +302,10 @@ class WholeFile:
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Create or replace a file atomically; OSError or ValueError leave the old one intact."""
+    """Create or replace a file atomically; OSError or ValueError if that fails.
+
+    The old file stays intact then, unless it was overwritten in place and that failed halfway.
+    """
     file = WholeFile(path)
     try:
         file.write(data)

@@ -43,7 +43,7 @@ class OutputBuffer:
 
     def _open(self, path: str, size: int) -> Canvas | None:
         """Open the output file and reserve its space; None if the output must be made in memory."""
-        # If a pipe were opened and closed without a byte, its reader would take that for the end.
+        # A pipe is not opened here: to close it without a byte would be the end for its reader.
         if os.path.exists(path) and not os.path.isfile(path):
             return None
         try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Temporary names of one file: the number of links that may write the same output at once.
 MOST_NAMES = 64
-# Bytes of the file's name in its temporary name; file systems allow 255 in total.
+# Limit of the bytes of the file's name in its temporary name; file systems allow 255 in total.
 _NAME_PREFIX_SIZE = 200
 
 # Flags to open a leftover, whose name may now be a link or a pipe.

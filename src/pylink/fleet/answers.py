@@ -79,7 +79,10 @@ def show_answer(title: str, answer: Answer, form: str, top: int) -> None:
 
 
 def _plain_value(cell: Any) -> Any:
-    """Return a cell as JSON and CSV can have it: bytes in hexadecimal, infinite numbers as text."""
+    """Return a cell as JSON and CSV can have it: None, a number or a text.
+
+    Bytes become hexadecimal; NaN, infinite numbers and values of other types become text.
+    """
     if isinstance(cell, Decimal):
         return int(cell) if cell == int(cell) else float(cell)
     if isinstance(cell, float) and not math.isfinite(cell):
@@ -125,7 +128,7 @@ def _column(answer: Answer, name: str) -> int:
 def _bars(question: Question, answer: Answer) -> Sequence[tuple[str, float]]:
     """Return the bars of a plot: labels and sums of their values, the MOST_BARS largest first.
 
-    ValueError if no row has a number.
+    Sums are ordered without their sign. ValueError if there are rows, but none has a number.
     """
     label, value = (_column(answer, name) for name in (question.label, question.value))
     sums: dict[str, float] = {}

@@ -36,7 +36,7 @@ def make_parser(program: str, description: str, epilog: str) -> argparse.Argumen
 
 
 def list_questions(questions: Mapping[str, Question]) -> str:
-    """Return the names and titles of questions, a line each, as help shows them."""
+    """Return the names and titles of questions, each on lines of its own, as help shows them."""
     from textwrap import fill
 
     column = max(map(len, questions)) + 4

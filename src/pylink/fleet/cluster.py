@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Waiting tasks per thread of the cluster: enough to keep it busy, without piling up results.
+# Tasks per thread of the cluster that it has at a time, running or waiting: enough to keep it busy,
+# without piling up results.
 WAITING_PER_THREAD = 2
 
 # Number of KilledWorker errors after which a task is given up. Dask raises one if more workers were
@@ -35,10 +36,10 @@ MOST_LOSSES = 10
 
 SECONDS_TO_CONNECT = 30
 
-# Time without workers after which the work fails, unless Dask's setting SETTING has another limit.
+# Seconds without workers after which the work fails, unless Dask's setting SETTING says otherwise.
 SECONDS_WITHOUT_WORKERS = 300.0
 SETTING = "distributed.scheduler.no-workers-timeout"
-# Time without a result after which the number of workers is checked.
+# Seconds without a result after which the number of workers is checked.
 SECONDS_TO_LOOK = 5.0
 
 
@@ -50,7 +51,7 @@ class Dask:
         for name in [
             name for name in logging.root.manager.loggerDict if name.startswith("distributed")
         ]:
-            # Errors are reported once, by the command.
+            # Dask logs no errors: the command reports them, once.
             logging.getLogger(name).setLevel(logging.CRITICAL)
         # Some releases raise NoWorkerError if a scheduler stops waiting for workers.
         scheduler = self._distributed.scheduler
@@ -88,6 +89,7 @@ class Dask:
         finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
         def start(task: T, loss_count: int) -> None:
+            """Start a task on the cluster, after `loss_count` KilledWorker errors."""
             future = self._client.submit(run_checked, versions(), function, task, pure=False)
             running[future] = (task, loss_count)
             future.add_done_callback(finished.put)
@@ -149,7 +151,7 @@ class Dask:
 
 
 def versions() -> tuple[str, ...]:
-    """Return the versions that must be equal on all machines, so that results are equal."""
+    """Return the versions of pylink, lz4 and xxhash, which must be equal on all machines."""
     return (__version__, need("lz4").__version__, need("xxhash").VERSION)
 
 

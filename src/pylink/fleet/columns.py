@@ -36,8 +36,8 @@ def first_number(run: int, part: int) -> int:
 # bytes.
 
 # A row for each file: `path` below `root`; `name` is the path as text; `target` is the build target
-# (what a build links from several files) that the file's directory is for. Times (ns) and `inode`
-# are 0 if they cannot be trusted.
+# (what a build links from several files) that the directory of the file is for, or an archive
+# itself. Times (ns) and `inode` are 0 if they cannot be trusted.
 FILES = {
     "file": "int64",
     "root": "binary",
