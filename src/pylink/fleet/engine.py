@@ -33,7 +33,7 @@ class Engine(Protocol):
 
 
 class Local:
-    """Runs tasks in this process: one by one, or in `threads` threads if there are several.
+    """Runs tasks in this process: in `threads` threads, or one by one if there is only one task.
 
     Results come in the order of the tasks.
     """

@@ -17,8 +17,8 @@ class Library:
     defines. `wrappers` are the ids whose wrapper (the symbol of the module's code) is exported, and
     `interposable` the closed ids whose registration function a program can replace.
     `contained` are the modules in the file; a library that only has a device link contains none.
-    `sources_before` is the number of sources in front of it. `anchor` is a function that only this
-    library defines, or None. `has_runtime` says that it has a CUDA runtime of its own. `modules` is
+    `sources_before` is the number of sources in front of it. `anchor` is a function that it exports,
+    not weak, or None. `has_runtime` says that it has a CUDA runtime of its own. `modules` is
     the number of modules, open or closed. `source` is the file, None if only parts of it were read.
     """
 

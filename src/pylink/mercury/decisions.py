@@ -41,14 +41,14 @@ class Decision:
 
     @property
     def code(self) -> int:
-        """The code: 0 if accepted, 17 if contents differ, 19 for headers, 18 for relocations."""
+        """The code: 0 if accepted or uncompared; 17 contents, 19 headers, 18 relocations differ."""
         if self.stronger is not None:
             return CODE_TARGETS
         return 0 if self.verdict is None else self.verdict.code
 
     @property
     def stage(self) -> int:
-        """The stage that rejected: 1 contents, 2 headers, 3 relocations; 0 if accepted."""
+        """The stage that rejected: 1 contents, 2 headers, 3 relocations; 0 if none did."""
         if self.stronger is not None:
             return STAGE_STRONGER
         return 0 if self.verdict is None else self.verdict.stage or 0

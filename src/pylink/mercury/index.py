@@ -19,8 +19,8 @@ most once, and only if some pair differs in it; identical objects meet in one le
 
 Cost: every section hashed at most once, and for a candidate one comparison per object in its leaf.
 A leaf grows only by objects that differ only in symbols or have colliding digests. A candidate that
-repeats a key is compared with all objects with its numbers of headers and targets; native code
-tries them one after the other if the candidate is small. Objects whose headers do not hold the
+repeats a key is compared with the objects with its numbers of headers and targets, up to the first
+that accepts it; native code does that in one call if the candidate is small. Objects whose headers do not hold the
 sizes of sections may have one signature and several shapes: a candidate is compared with the
 objects of all shapes that are large enough.
 """
@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     BranchingPoint = tuple[int, int]
 
 
-# Largest number of headers and targets of an object that native code compares with all others.
+# An object that repeats a key is compared with the kept objects that have its numbers of headers
+# and targets, up to the first that accepts it: in one call of native code if the sum of these
+# numbers is at most this, else one by one from Python.
 MOST_WALKED_ROWS = 256
 
 
@@ -63,8 +65,8 @@ class Node:
 class Tree:
     """The kept objects with one signature and one shape; `members` are the rows of all of them.
 
-    A signature has the numbers of headers and of relocation sections, and sums of hashes of their
-    names and sizes. A shape has the sizes of sections' contents.
+    A signature has the numbers of headers and of relocation sections, and sums of their keys, which
+    are hashes of names, sizes and fields. A shape has the sizes of sections' contents.
     """
 
     __slots__ = ("members", "root")

@@ -175,7 +175,7 @@ class Tally:
 
 
 def check_options(prefilter: str, identity: str) -> tuple[bool, bool]:
-    """Check the options; returns whether to use hashes, and whether to compare symbols.
+    """Check the options; return whether to use hashes, and whether to compare symbols.
 
     Raises ValueError for an unknown value.
     """
@@ -195,8 +195,8 @@ def compare(
 ) -> Verdict:
     """Decide whether `candidate` folds into `reference`.
 
-    `prefilter` is "xxh3" (twins are found by hash and confirmed by their fields and bytes) or
-    "none" (linear search); the verdict is the same. `identity` is "symbols" (equal symbol numbers
+    `prefilter` is "xxh3" (counterparts of headers and relocation sections are found by hash and
+    confirmed by their fields and bytes) or "none" (linear search); the verdict is the same. `identity` is "symbols" (equal symbol numbers
     must be equal symbols, if both objects have a symbol table) or "bytes".
     """
     hashed, symbols = check_options(prefilter, identity)

@@ -191,7 +191,8 @@ def note_output(values: Mapping[str, Value]) -> str:
 def note_text(values: Mapping[str, Value], inputs: Sequence[str]) -> str:
     """Return the options for the tool note: `-name value ` for each, `-name  ` for a flag.
 
-    They are in order of the table, not of the command line. -g adds the inputs and the output.
+    They are in order of the table, not of the command line. -g adds the inputs, and the options
+    whose `recorded` is DEBUG, such as the output.
     """
     parts = []
     debug = bool(values.get("debug"))
