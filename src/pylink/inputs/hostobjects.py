@@ -72,7 +72,8 @@ def pick_entries(
 ) -> tuple[Picks, list[int]]:
     """Pick the entries that a link takes, at most one from each container (fat binary).
 
-    Also return the undamaged sources that have a container without code for the target. If `linked` has a source, only its containers with the numbers there are considered.
+    Also return the undamaged sources that have a container without code for the target. If `linked`
+    has a source, only its containers with the numbers there are considered.
     """
     sources = contents.sources
     unpacker = Unpacker(job.options.max_uncompressed_size, sources.size, sink)

@@ -67,8 +67,8 @@ class Picks:
     """The code that a link takes from `sources`: PickRows in `rows`, in order of the sources.
 
     `source_numbers` has the source of each row. `special` are the rows that are not cubins, or that
-    cannot be linked. Of these, `compile_inputs` has what is compiled, by row, and `plain` the files
-    that are read as cubins; the rest is not linked. `bare` are the host objects and fat binaries
+    cannot be linked: `compile_inputs` has what is compiled, by row, and `plain` the files that are
+    read as cubins; the rest of them is not linked. `bare` are the host objects and fat binaries
     without containers. `codecs` has a bit for each codec that native code needs.
     """
 

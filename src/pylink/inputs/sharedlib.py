@@ -91,11 +91,12 @@ class Libraries:
     linked module, `anchors` maps the module's id to a function that it does export, or to "".
 
     Borrowed code is linked here and registered by another file. `lent` has the ids of borrowed
-    modules whose wrapper a library exports: a constructor in the output registers this wrapper
-    with the output's image, too. `optional` has ids of modules in archives, which are registered
-    here only if the host linker takes the member. Kernels of the sources in `borrowed` are not roots. `copied` maps sources whose
-    variables are also in the image of another file to that file. `written` has patterns for the
-    variables that host code of the libraries names; None if they are not known.
+    modules whose wrapper a library exports: a constructor in the output registers this wrapper with
+    the output's image, too. `optional` has ids of modules in archives, which are registered here
+    only if the host linker takes the member. Kernels of the sources in `borrowed` are not roots.
+    `copied` maps sources whose variables are also in the image of another file to that file.
+    `written` has patterns for the variables that host code of the libraries names; None if they are
+    not known.
     """
 
     __slots__ = (

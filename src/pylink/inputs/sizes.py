@@ -82,8 +82,8 @@ def measure_input(source: Input, plan: OutputPlan, sink: Sink) -> tuple[bytes | 
 def _measure_doubtful(name: str, sink: Sink) -> tuple[bytes | None, int]:
     """Return contents and size of a pipe or large file, of which the head tells the kind.
 
-    Of an unknown kind, the head is returned: a pipe may never end, and a sparse file may be larger
-    than memory. Otherwise a pipe is read, and the contents of a file are None.
+    If the kind is unknown, the head is returned: a pipe may never end, and a sparse file may be
+    larger than memory. Otherwise a pipe is read, and the contents of a file are None.
     """
     from pylink.files.reading import HEAD_SIZE, MAX_SIZE, Incoming, RefusedError, too_large
 

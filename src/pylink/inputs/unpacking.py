@@ -233,7 +233,7 @@ def find_registered(job: Job, sources: Sources, numbers: set[int]) -> list[int]:
     """Return the sources whose device code the host program must register, by nvlink's rule.
 
     `numbers` are the sources that are linked. Other inputs, and members of archives that the host
-    linker may take, count unless they are of the device runtime. Of members, only host objects do.
+    linker may take, count unless they are of the device runtime. A member must be a host object.
     """
     return [
         number

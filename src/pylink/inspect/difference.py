@@ -83,8 +83,8 @@ def number_difference(
 def difference_text(names: Sequence[str], differences: Sequence[Difference], limit: int) -> str:
     """Return the differences as text: after each place, - the first value and + the second.
 
-    `names` are those of the files; `limit` is the number of places that are shown for each section and
-    kind of difference, 0 for all.
+    `names` are those of the files; `limit` is the number of places that are shown for each section
+    and kind of difference, 0 for all.
     """
     lines = [f"--- {printable(names[0])}", f"+++ {printable(names[1])}"]
     for (kind, section), group in groupby(

@@ -54,7 +54,7 @@ _PTX_NAME = re.compile(rb"\.(?:visible|weak)\s[^;{}=]*?(?<![.\w$])([A-Za-z_$%][\
 
 
 def find_unlinked(job: Job, undefined: Collection[str]) -> dict[str, list[Diagnostic]]:
-    """Return, by undefined symbol, up to MOST_NOTES notes on files that define it, with remedies."""
+    """Return, by undefined symbol, up to MOST_NOTES notes on files that define it, with remedy."""
     search = _Search(job, undefined)
     diagnostics: dict[str, list[Diagnostic]] = {}
 

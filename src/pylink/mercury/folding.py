@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class FoldResult:
-    """The folds of a build: which object folds into which.
+    """The folds of a build: which object's Mercury sections replace those of which other one.
 
     `reference[i]` is the row of the kept object that object i folds into, None if i is kept.
     `verdicts[i]` is the verdict that accepted i, else the comparison with the last object kept
-    before i; None without such an object, or if i has no sections. `payload_bytes` is the size of all payloads of folded
-    objects, not the size that an output loses (see `pylink.dedup.saving`). `compared` has all
-    comparisons that were made (see Tally).
+    before i; None without such an object, or if i has no sections. `payload_bytes` is the size of
+    all payloads of folded objects, not the size that an output loses (see `pylink.dedup.saving`).
+    `compared` has all comparisons that were made (see Tally).
     """
 
     __slots__ = ("compared", "payload_bytes", "reference", "stats", "verdicts")

@@ -20,9 +20,9 @@ most once, and only if some pair differs in it; identical objects meet in one le
 Cost: every section hashed at most once, and for a candidate one comparison per object in its leaf.
 A leaf grows only by objects that differ only in symbols or have colliding digests. A candidate that
 repeats a key is compared with the objects with its numbers of headers and targets, up to the first
-that accepts it; native code does that in one call if the candidate is small. Objects whose headers do not hold the
-sizes of sections may have one signature and several shapes: a candidate is compared with the
-objects of all shapes that are large enough.
+that accepts it; native code does that in one call if the candidate is small. Objects whose headers
+do not hold the sizes of sections may have one signature and several shapes: a candidate is compared
+with the objects of all shapes that are large enough.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Forest:
 
 
 class KeptObjects:
-    """Kept objects in order: their rows, and their vectors for native code."""
+    """Kept objects (which did not fold) in order: their rows, and vectors for native code."""
 
     __slots__ = ("rows", "vectors")
 

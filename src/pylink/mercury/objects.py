@@ -63,7 +63,8 @@ class MercuryObject:
 
     `primary` holds payloads; `headers` holds (name, q0, q8, addralign): two qwords and a number of
     which the low 32 bits are compared (in a cubin the section's size, its sh_link and sh_info, and
-    its sh_addralign); `targets` holds (name, payload). Names are bytes or text. Raises ValueError if a number is out of range.
+    its sh_addralign); `targets` holds (name, payload). Names are bytes or text. Raises ValueError
+    if a number is out of range.
     """
 
     __slots__ = (
