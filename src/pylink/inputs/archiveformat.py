@@ -61,7 +61,7 @@ class ArchiveMember:
 
 
 def is_thin(data: Buffer, start: int, size: int) -> bool:
-    """Return whether an archive (`size` bytes at `start`) is thin; ArchiveError if not an archive."""
+    """Return whether the `size` bytes at `start` are a thin archive; ArchiveError if no archive."""
     magic = data[start : start + min(len(MAGIC), size)]
     if magic not in (MAGIC, THIN_MAGIC):
         raise ArchiveError("it does not begin as an archive does")

@@ -169,7 +169,7 @@ def _embedded_parts(
 ) -> Iterator[Part]:
     """Yield the entries of containers in a file, and the cubins outside of these.
 
-    `sections` are those of the file: some are for containers.
+    `sections` are those of the file; in one for fat binaries, a container needs no entry.
     """
     for code in find_device_code(InMemory(data), sections):
         contents = data[code.start : code.end]

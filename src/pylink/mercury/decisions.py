@@ -16,7 +16,7 @@ STAGE_STRONGER = 3
 
 
 class Decision:
-    """The decision on one file: whether it folds into `reference`, and why not.
+    """The decision on one file: whether `reference`'s Mercury sections replace its own (it folds).
 
     `file` and `reference` are numbers of files, `reference` None after a rejection.
     `verdict` is the result of the file's last comparison, None for the first file. If a file was
@@ -67,7 +67,7 @@ class Decision:
 
 
 class Folding:
-    """The comparisons of a link's files, and the decisions.
+    """The comparisons of the Mercury sections of a link's files, and the decisions.
 
     `items` are the vectors of the files with Mercury sections, `decisions` has one decision for
     each of them, and `result` has their comparisons. `refused` has the number of each file whose

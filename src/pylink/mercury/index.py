@@ -121,7 +121,7 @@ class FoldIndex:
     # The last item of a signature says whether all keys of an object differ. If so, only objects
     # with the same first four numbers can accept it (see `_native/dedup.pyi`).
     def needs_walk(self, item: MercuryObject) -> bool:
-        """Return whether `item` repeats a key, so that all `candidates` must be compared.
+        """Return whether `item` repeats a key, and so is compared with its `candidates` in order.
 
         False also if it is so large that comparing all in native code, without hashes, would cost
         more than calls from Python.

@@ -178,7 +178,7 @@ class MercuryObject:
 
     @property
     def size(self) -> int:
-        """Bytes of all payloads, which are not written if the object folds."""
+        """Bytes of all payloads; an output loses another number of bytes if the object folds."""
         return self.vectors.size
 
     @property

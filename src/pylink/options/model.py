@@ -19,7 +19,7 @@ class Input:
 
     `whole_archive` says that every member of an archive is linked. `skipped` is the value of -l
     for which nvlink would not take this archive, None if it would. `library` describes a shared
-    library that was read already; `data` is then only its header.
+    library that -l found; `data` is then None if the link may take code from it, else its header.
     """
 
     __slots__ = ("data", "library", "name", "skipped", "whole_archive")

@@ -90,7 +90,7 @@ def parse_leniently(argv: Sequence[str], environment: str) -> CommandLine:
 
 
 def split_leniently(text: str) -> list[str]:
-    """Return the arguments in a text; empty if quotes do not match."""
+    """Return the arguments in a text; empty if it cannot be split, as with an unmatched quote."""
     try:
         return split_arguments(text, Sink())
     except LinkError:
