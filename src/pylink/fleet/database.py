@@ -7,7 +7,7 @@
 | sections | section of a cubin: `object`, `name`, `family`, `function`, `stored`, `own`, `digest` |
 | members | file of a target: `target`, `file`, `place` (its number among the inputs) |
 | functions | mangled name that sections have: `function`, `name`, `template` |
-| saving | target and architecture with Mercury sections: see `folding` |
+| saving | target and architecture with Mercury debug sections: see `folding` |
 | blockers | reason against folding, by target and architecture: see `folding` |
 """
 

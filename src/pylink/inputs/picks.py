@@ -68,7 +68,7 @@ class Picks:
 
     `source_numbers` has the source of each row. `special` are the rows that are not cubins, or that
     cannot be linked: `compile_inputs` has what is compiled, by row, and `plain` the files that are
-    read as cubins; the rest of them is not linked. `bare` are the host objects and fat binaries
+    read as cubins; the rest of them is not linked. `bare` are the host files and fat binaries
     without containers. `codecs` has a bit for each codec that native code needs.
     """
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Identity = tuple[int, int]  # device and inode
 
 # Greatest depth of options files in options files (nvlink allows 15), and greatest number of files
-# that are opened: N files, each of which names the next one twice, would be opened 2**N times.
+# that are opened: N files, each of which names the next one twice, would count as 2**N.
 MAX_DEPTH = 200
 MAX_FILES = 1 << 14
 MAX_SIZE = 1 << 28  # bytes of one file
