@@ -57,7 +57,7 @@ class Observer:
         """Handle the end of the phase `tag` with `result`, such as `Merged` for merge."""
 
     def close(self, *, failed: bool) -> None:
-        """Handle the end of the link, also after errors; `failed` if it made no output."""
+        """Handle the end of the link; `failed` after errors, or without cubins that it needs."""
 
 
 class Steps:

@@ -18,7 +18,7 @@ REMARK_OPTIONS = (
 
 
 def make_observers(options: Options, sink: Sink, *, shows_progress: bool = False) -> list[Observer]:
-    """Make the observers that the options ask for, and one that shows progress."""
+    """Make the observers that options, PYLINK_WIZARD or `shows_progress` ask for."""
     settings = None
     if any(getattr(options, option) for option in REMARK_OPTIONS):
         from pylink.remarks.settings import Settings

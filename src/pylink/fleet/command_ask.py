@@ -47,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the status is 1 without an answer, 2 for usage errors, else 0.
+    """Run the command; the status is 0 with an answer, 2 if argparse refuses arguments, else 1.
 
     It is also 1 if `--confirm` finds that sections with equal digests differ or are gone.
     """
@@ -77,9 +77,9 @@ def _main(parsed: argparse.Namespace) -> int:
 
 
 def sql_question(text: str) -> Question:
-    """Return the question of an SQL query, with the tables whose names it contains.
+    """Return the question of an SQL query; a plot shows the last column by the first.
 
-    A plot shows the last column by the first.
+    Its `needs` are those of the tables functions, saving and blockers that the query names.
     """
     needed_tables = [
         name for name in ("functions", *FOLDING_TABLES) if re.search(rf"\b{name}\b", text, re.I)
@@ -107,7 +107,7 @@ def make_tables(
 
 
 def report_confirmation(database: Database, runner: Engine) -> bool:
-    """Compare sections with equal digests and report to stderr; True if all were equal."""
+    """Compare sections with equal digests and report to stderr; False if any differs or is gone."""
     result = confirm(database, runner)
     print_note(
         _PROGRAM,

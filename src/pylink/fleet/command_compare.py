@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the status is 1 without an answer, 2 for usage errors, else 0."""
+    """Run the command; the status is 0 with an answer, 2 if argparse refuses arguments, else 1."""
     return arguments.run(parser(), argv, _main)
 
 

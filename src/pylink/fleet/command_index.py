@@ -66,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the status is 1 if no index was made, 2 for usage errors, else 0."""
+    """Run the command; the status is 1 after an error, 2 if argparse refuses arguments, else 0."""
     return arguments.run(parser(), argv, _main)
 
 
@@ -99,9 +99,9 @@ def _main(parsed: argparse.Namespace) -> int:
 
 
 def read_names(file: str) -> list[bytes]:
-    """Read the names in a file of `git diff --name-only -z`, `find -print0` and the like.
+    """Read the names in a file; `-` is standard input. ValueError if it cannot be read.
 
-    ValueError if it cannot be read.
+    NULs separate them if there is one, as in the output of `find -print0`, else line feeds do.
     """
     if file == "-" and sys.stdin is None:
         raise ValueError("-: standard input is shut")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pylink.fleet.database import Database
     from pylink.fleet.engine import Engine
 
-# A task ends after TASK_PAIRS pairs of sections, as soon as the first section of a pair is in
+# A task ends once it has TASK_PAIRS pairs of sections and the first section of the next pair is in
 # another file. It caches the cubins of the last KEPT_FILES files.
 TASK_PAIRS = 1 << 16
 KEPT_FILES = 256
@@ -67,9 +67,10 @@ class Pair:
 
 @dataclass
 class Confirmation:
-    """Number and bytes of compared sections, and the second of each pair that differs.
+    """The number of compared pairs, and the second section of each pair that differs.
 
-    `missing` are sections of files that changed since they were indexed.
+    `bytes` is the sum of the sizes of the pairs' second sections. `missing` are sections that their
+    files do not have any more; their pairs do not count.
     """
 
     compared: int
@@ -79,7 +80,7 @@ class Confirmation:
 
 
 def confirm(database: Database, engine: Engine, schema: str = "main") -> Confirmation:
-    """Compare all sections that have equal digests, in the index whose tables are in `schema`."""
+    """Compare each section with the first of equal digest, in the index with tables in `schema`."""
     total = Confirmation(0, 0, [], [])
     rows = database.stream(_PAIRS.format(s=schema))
     pairs = (Pair(SectionPlace(*row[:5]), SectionPlace(*row[5:10]), row[10]) for row in rows)

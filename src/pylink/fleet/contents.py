@@ -107,7 +107,10 @@ def read_contents(
 def _read_some(
     rows: Sequence[int], files: Sequence[TreeFile], results: dict[int, FileResult]
 ) -> Iterator[Batch]:
-    """Yield the device code of `files`, which are read into one arena. `rows` are their numbers."""
+    """Yield the device code of `files`; `rows` are their numbers.
+
+    They are read into one arena, or one by one if a file is large, unreadable or has changed.
+    """
     arena, extents = _read_arena(files)
     if arena is None:
         for row, file in zip(rows, files, strict=True):
@@ -154,7 +157,7 @@ def _kind_name(kind: int, head: bytes) -> str:
 def _read_arena(files: Sequence[TreeFile]) -> tuple[bytes | None, bytes]:
     """Return an arena with the contents of all files, and their offsets and sizes in it.
 
-    The arena is None if a file is large or has changed.
+    The arena is None if a file is large, cannot be read, or has changed.
     """
     if any(file.stamp.size > LARGE_FILE for file in files):
         return None, b""
@@ -198,7 +201,10 @@ def _read_alone(file: TreeFile, row: int, results: dict[int, FileResult]) -> Ite
 
 
 def _unpack(file: TreeFile, row: int, data: bytes, result: FileResult) -> Iterator[Batch]:
-    """Yield the device code in a file that contains such, up to damage; note that in `result`."""
+    """Yield the device code inside a container file, up to damage, which `result.note` describes.
+
+    A file without damage and without code becomes of the kind OTHER.
+    """
     name = os.fsdecode(file.full_path)
     if result.kind == KIND_NAMES[inputkinds.THIN_ARCHIVE]:
         result.stamp = file.stamp.without_times()  # members may change while its own stamp stays

@@ -7,7 +7,8 @@
 | sections | section of a cubin: `object`, `name`, `family`, `function`, `stored`, `own`, `digest` |
 | members | file of a target: `target`, `file`, `place` (its number among the inputs) |
 | functions | mangled name that sections have: `function`, `name`, `template` |
-| saving, blockers | target and architecture whose folding was computed: see `folding` |
+| saving | target and architecture with Mercury debug sections: see `folding` |
+| blockers | reason against folding, by target and architecture: see `folding` |
 """
 
 from __future__ import annotations
@@ -189,9 +190,10 @@ class Database:
         rows: Sequence[Sequence[Any]],
         schema: str = "main",
     ) -> bytes:
-        """Make a table from columns (name to type) and rows; returns it as a Parquet file.
+        """Make a table from columns (name to type) and rows; return it as a Parquet file.
 
-        Conversions of rows by pyarrow and DuckDB would load pandas if installed.
+        The rows are packed here, since conversions by pyarrow and DuckDB would load pandas if it is
+        installed.
         """
         columns = list(zip(*rows, strict=True)) or [()] * len(kinds)
         data = pack_table(
@@ -205,7 +207,10 @@ class Database:
 
 
 def _shorten_message(error: Exception) -> str:
-    """Return DuckDB's message without the query below it and hints on similar spellings."""
+    """Return DuckDB's message without the query below it and hints on similar spellings.
+
+    A line number other than 1 is kept; a missing pytz becomes advice.
+    """
     first, *rest = str(error).splitlines() or [type(error).__name__]
     if "'pytz'" in first:
         return (

@@ -27,7 +27,7 @@ NAMES = (b"XXH3_128bits_dispatch", b"XXH3_128bits")
 
 @functools.cache
 def find_hasher() -> int:
-    """Return the address of the function that hashes, or 0 if the package hides it."""
+    """Return the address of xxhash's native hash function, or 0 if the package hides it."""
     library = os.fsencode(need("xxhash._xxhash").__file__)
     return next(filter(None, (find_function(library, name) for name in NAMES)), 0)
 

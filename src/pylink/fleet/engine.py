@@ -33,7 +33,7 @@ class Engine(Protocol):
 
 
 class Local:
-    """Runs tasks in this process: one by one, or in `threads` threads if there are several.
+    """Runs tasks in this process: side by side in `threads` threads, or one by one if that is 1.
 
     Results come in the order of the tasks.
     """

@@ -70,7 +70,7 @@ SELECT target, sm, count(*) AS objects, count(DISTINCT sum) AS sums
 FROM {s}.members JOIN {s}.objects USING (file) JOIN sums USING (object)
 WHERE sm >= ? AND NOT linked GROUP BY target, sm ORDER BY target, sm"""
 
-# All files of a target with code for an architecture, in the order of the link.
+# All files of a target with undamaged, unlinked code for an architecture, in the order of the link.
 _FILES = """
 SELECT DISTINCT target, sm, place, file, raw_root, raw_path, files.size, mtime, ctime, inode
 FROM {s}.members JOIN {s}.objects USING (file) JOIN {s}.files USING (file)
@@ -122,8 +122,9 @@ def fold(
 ) -> dict[str, Any]:
     """Return the results of targets, stored or computed, by the keys of the tasks.
 
-    Targets with one object are omitted. Unless `every` is set, so are those in which nothing may
-    fold (`may_fold` is False). Results are stored if the index is writable.
+    Without a stored result, targets with one object are omitted and, unless `every` is set, those
+    in which nothing may fold (`may_fold` is False). If the index is writable, new results are
+    stored, and results of other keys are removed.
     """
     with contextlib.suppress(OSError):
         directory = os.path.join(index.directory, "folding")
@@ -234,9 +235,10 @@ def _has_columns(row: dict[str, Any], kinds: Mapping[str, str]) -> bool:
 def list_rows(
     results: Mapping[str, Any], tasks: Iterable[Task], table: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table, of blockers or of savings, for the targets that have results.
+    """Yield the rows of a table, of blockers or of savings, from the results of targets.
 
-    A target in which nothing may fold (`may_fold` is false) has no blockers, and a saving of 0.
+    A target without a result has a saving of 0 if nothing may fold (`may_fold` is false), else no
+    row.
     """
     for task in tasks:
         result = results.get(task.key)

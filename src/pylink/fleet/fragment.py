@@ -195,7 +195,7 @@ class FragmentRows:
         self.count = 0
         self._first = first
         self._files: list[int] = []
-        self._sources: dict[int, CodeSource] = {}  # by object, unless it is a whole file
+        self._sources: dict[int, CodeSource] = {}  # by object that `contents` read
         self._natives: list[bytes] = []
         self._sections: list[Columns] = []
 
@@ -260,7 +260,7 @@ class FragmentRows:
         }
 
     def _packed_sizes(self, sizes: array[int]) -> array[int]:
-        """Return `sizes`, with packed sizes set for objects that are not whole files."""
+        """Return `sizes`, with packed sizes set for the objects that `contents` read."""
         for row, source in self._sources.items():
             sizes[row] = source.packed
         return sizes

@@ -89,7 +89,10 @@ class Index:
 
     @classmethod
     def open_or_make(cls, directory: str | os.PathLike[str]) -> Index:
-        """Open the index in `directory`, creating it if the directory is missing or empty."""
+        """Open the index in `directory`, creating it if the directory is missing or empty.
+
+        BrokenIndex if the directory has other files, BusyIndex while another run creates the index.
+        """
         mark = os.path.join(directory, SETTINGS_FILE)
         if not os.path.exists(mark):
             try:
@@ -257,7 +260,7 @@ class Index:
 
 
 def _read_settings(directory: str) -> dict[str, Any]:
-    """Read the settings; BrokenIndex if missing, damaged or of another release."""
+    """Read the settings; BrokenIndex if missing, unreadable, damaged or of another release."""
     mark = os.path.join(directory, SETTINGS_FILE)
     try:
         settings = json.loads(_read(mark))

@@ -66,7 +66,7 @@ class Reading:
 
 
 def is_unread(fragments: str) -> bool:
-    """Return whether no other process has a `Reading` of this directory.
+    """Return whether no `Reading` of this directory is open, in this or another process.
 
     True if the file system has no locks.
     """

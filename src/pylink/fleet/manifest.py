@@ -134,7 +134,8 @@ def _unquote(word: bytes) -> bytes:
 def _from_ninja(data: bytes) -> dict[bytes, list[bytes]]:
     """Read `build outputs: rule inputs | implicit || order-only`.
 
-    The first output is the target; `inputs` and `implicit` are its files.
+    The first output is the target; `inputs` and `implicit` are its files. Lines with the rule phony
+    are skipped.
     """
     files_of: dict[bytes, list[bytes]] = {}
     for line in re.sub(rb"\$\r?\n\s*", b" ", data).splitlines():

@@ -84,7 +84,7 @@ TYPES: dict[str, tuple[int, int | None, int]] = {
 def pack_table(columns: Mapping[str, str], table: Table) -> bytes:
     """Pack a table into a Parquet file; `columns` has the type of each column by its name.
 
-    OverflowError if a column is too large.
+    OverflowError if a column is too large, ValueError if columns differ in length.
     """
     rows = {_count_rows(kind, table[name]) for name, kind in columns.items()}
     if len(rows) != 1:

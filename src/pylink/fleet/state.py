@@ -62,7 +62,10 @@ def saved_at(index: Index) -> int:
 
 
 class State:
-    """The known files of an index; `is_saved` says that the state file has all of them."""
+    """The known files of an index.
+
+    `is_saved` says that the state file, when it was read, was undamaged and had all files.
+    """
 
     def __init__(self, index: Index) -> None:
         self._index = index

@@ -152,8 +152,8 @@ class Files(NamedTuple):
 class Tree:
     """The files found below some roots, compared with an index.
 
-    `changed` are new and changed files, in order of paths. `unseen` are files of the index that
-    were not found. `closed` are the directories that could not be entered, each with the reason.
+    `changed` are new and changed files, sorted by root and path. `unseen` are files of the index
+    that were not found. `closed` are directories that could not be entered, each with the reason.
     """
 
     changed: Files

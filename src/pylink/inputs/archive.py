@@ -82,7 +82,9 @@ def read_members(
     """Yield the members of `archive` with code, in its order; damage ends the link.
 
     With `whole_archive` all of them are linked. Otherwise `lazy` links only members that define a
-    symbol which another file needs. `overlooked` says that nvlink would not read the archive.
+    symbol which another file needs. Without both, host objects that nvlink reads are linked, and
+    all other members if one of them is needed. `overlooked` says that nvlink would not
+    read the archive.
     """
     code = _WHOLE_CODE if whole_archive else _CODE
     totals = _ArchiveTotals(archive.name, sink)

@@ -38,7 +38,7 @@ def describe_fault(data: bytes | mmap, start: int, fault: archives.MemberFault) 
     reason, header, value, limit = fault
     if reason in ARCHIVE_FAULTS:
         return ARCHIVE_FAULTS[reason].format(header=header), ""
-    # The name is the first field of a header, the size the last one.
+    # The name is the first field of a header, the size the last one before the end mark.
     text = data[start + header : start + header + END_OFFSET]
     field = text[:NAME_SIZE].rstrip(b" ")
     sentence = MEMBER_FAULTS[reason].format(

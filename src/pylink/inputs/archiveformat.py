@@ -61,7 +61,7 @@ class ArchiveMember:
 
 
 def is_thin(data: Buffer, start: int, size: int) -> bool:
-    """Return whether an archive (`size` bytes at `start`) is thin; ArchiveError for others."""
+    """Return whether the `size` bytes at `start` are a thin archive; ArchiveError if no archive."""
     magic = data[start : start + min(len(MAGIC), size)]
     if magic not in (MAGIC, THIN_MAGIC):
         raise ArchiveError("it does not begin as an archive does")
@@ -91,7 +91,7 @@ def read_archive(data: Buffer, start: int, size: int) -> Iterator[ArchiveMember]
 def list_member_rows(data: bytes, start: int, size: int, max_members: int) -> bytes:
     """Return the MemberRows of the first `max_members` members of an archive.
 
-    The archive has `size` bytes and begins at `start`. ArchiveError if it is damaged there.
+    The archive has `size` bytes and begins at `start`. ArchiveError if it is damaged up to them.
     """
     is_thin(data, start, size)  # raises ArchiveError for other files
     rows, _, fault = archives.list_members(data, start, size, max_members, ())

@@ -22,8 +22,9 @@ def is_for_host(file: str, machine: int, root: str = "") -> bool:
     """Return whether nvlink would link the archive, for a host with the ELF machine `machine`.
 
     nvlink looks at the members in front of the first one that is not an ELF file. One of them must
-    be for this machine. Also True for an ELF file that is not an archive, and for a file that
-    cannot be read: its reader reports the error. `root` is prepended to absolute names of members.
+    be for this machine. Also True for an ELF file that is not an archive, and for a file that is
+    damaged or cannot be read: its reader reports the error. `root` is prepended to absolute names
+    of members.
     """
     number = machine.to_bytes(2, "little")
     try:
@@ -67,7 +68,7 @@ def report_skipped(file: str, library: str, machine: int, sink: Sink, root: str 
 
 
 def thin_members(file: str) -> list[str]:
-    """Return the files that a thin archive names; empty if the file is not a thin archive."""
+    """Return the files that a thin archive names; empty for any other or unreadable file."""
     from pylink.inputs.archivethin import member_file
 
     try:
@@ -84,7 +85,8 @@ def thin_members(file: str) -> list[str]:
 def _headers(file: str, root: str, ends: list[str] | None = None) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the first bytes of each member before the first that is not an ELF file.
 
-    The name of that first other member, if there is one, is added to `ends`.
+    The name of that first other member, if there is one, is added to `ends`. ArchiveError for a
+    damaged archive and for an ELF file; any other file has no members.
     """
     with Incoming(file, pipes=False) as stream:
         if stream.size == 0:

@@ -70,9 +70,9 @@ def external_members(
 
 
 def member_file(name: str, path: str, root: str = "") -> str:
-    """Return the file of a member: beside the archive or, as with nvlink, in the working directory.
+    """Return the file of a member: beside the archive or, if only there, in the working directory.
 
-    `root` is prepended to absolute names.
+    That is nvlink's rule. `root` is prepended to absolute names.
     """
     if root and name.startswith("/"):
         return root + name

@@ -64,9 +64,9 @@ class DeviceContents:
     def all_registered(self, numbers: Sequence[int]) -> list[tuple[str, bool]]:
         """Return the names under which these sources are registered: ids of modules, or file names.
 
-        Each name comes with True if it is an id. Fat binaries, and host objects without ids, have
-        file names. The last list is cached: the links of a step mostly ask for the same sources,
-        of which there may be thousands.
+        Each name comes with True if it is an id. Host objects without ids, and sources that are not
+        host objects, have file names; host objects without device code are omitted. The last list
+        is cached: the links of a step mostly ask for the same sources, maybe thousands.
         """
         with self._lock:
             cached = self._all_registered

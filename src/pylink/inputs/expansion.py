@@ -30,7 +30,7 @@ def find_sources(
 ) -> tuple[Sources, Libraries | None]:
     """Return the sources of a link, with members in place of archives, and its shared libraries.
 
-    `batches` are the inputs of the link.
+    `batches` are the inputs of the link. Without shared libraries, the second result may be None.
     """
     sources = Sources()
     libraries: Libraries | None = None

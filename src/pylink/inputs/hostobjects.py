@@ -34,9 +34,9 @@ CODE_PREFIXES = {EntryKind.ELF: "sm_", EntryKind.PTX: "compute_", EntryKind.LTOI
 def unpack_hosted(job: Job, scanned: ScannedInputs, sink: Sink) -> tuple[DeviceContents, Picks]:
     """Return the device code in the sources, and the entries that the link takes.
 
-    Damaged sources are reported. Sources without code for the target get a warning. As in nvlink,
-    members of archives (except with --whole-archive) and the device runtime get none, since most
-    links need little of these.
+    Damaged sources are reported. A source gets a warning if one of its containers (fat binaries)
+    has no code for the target. As in nvlink, members of archives (except with --whole-archive) and
+    the device runtime get none, since most links need little of these.
     """
     sources, libraries, contents = scanned.sources, scanned.libraries, scanned.contents
     if scanned.faults:
@@ -70,9 +70,10 @@ def scan(sources: Sources) -> tuple[DeviceContents, bytes]:
 def pick_entries(
     job: Job, contents: DeviceContents, faults: bytes, linked: dict[int, set[int]], sink: Sink
 ) -> tuple[Picks, list[int]]:
-    """Pick the entries that a link takes; also return sources with code for other targets only.
+    """Pick the entries that a link takes, at most one from each container (fat binary).
 
-    If `linked` has a source, only its containers with the numbers there are considered.
+    Also return the undamaged sources that have a container without code for the target. If `linked`
+    has a source, only its containers with the numbers there are considered.
     """
     sources = contents.sources
     unpacker = Unpacker(job.options.max_uncompressed_size, sources.size, sink)

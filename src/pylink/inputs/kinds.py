@@ -9,7 +9,7 @@ MACHINE = slice(18, 20)  # e_machine in an ELF header
 
 
 # nvlink takes a file with this in its path, or its archive's path, for the device runtime library.
-# It is linked only if functions are undefined at its position.
+# It is linked if functions are undefined at its position or, without -r, another file needs it.
 SYSTEM_LIBRARY = "cudadevrt"
 
 # Kinds of files of the host, in which compilers store fat binaries.

@@ -31,12 +31,12 @@ def find_libraries(
     sink: Sink,
     library_path: str | None = None,
 ) -> list[Input]:
-    """Find the files for the values of -l; a missing library is reported, as an error.
+    """Find the files for the values of -l; a missing library that is not the host's is reported.
 
     -lNAME is the first libNAME.so in the directories of -L and then of the environment variable
-    LIBRARY_PATH, or else the first libNAME.a there. -l:NAME is the first file of that name. A
-    shared library without device code is ignored. `whole_libraries` says for each value of -l
-    whether all members are linked; `library_path` replaces the variable.
+    LIBRARY_PATH, or else the first libNAME.a there for this host. -l:NAME is the first file of that
+    name. A shared library without device code is ignored. `whole_libraries` says for each value of
+    -l whether all members are linked; `library_path` replaces the variable.
     """
     if not options.library:
         return []
@@ -121,7 +121,7 @@ def _directories(options: Options, library_path: str | None) -> list[str]:
 def _search(
     name: str, directories: Sequence[str], machine: int, root: str = ""
 ) -> tuple[str | None, list[str]]:
-    """Return the file for a value of -l, or None; also the skipped archives: for other hosts."""
+    """Return the file for a value of -l, or None; also the archives for other hosts in front."""
     skipped: list[str] = []
     directories = [directory.rstrip("/") for directory in directories]
     exact = name[1:] if name.startswith(":") else f"lib{name}.so"

@@ -34,10 +34,10 @@ _FATBIN_SECTIONS = [name.encode() for name in FATBIN_SECTIONS]
 
 
 def probe(path: str, sink: Sink) -> tuple[Library | None, bytes]:
-    """Return a library's description and its ELF header; (None, b"") for any other file.
+    """Return a library's description and its ELF header; the former is None for any other file.
 
-    Only what describes its device code is read. The header is changed to have no sections. A read
-    error is a fatal diagnostic.
+    Only what describes its device code is read. The header is changed to have no sections, and may
+    be empty without a description. A read error is a fatal diagnostic.
     """
     try:
         # Without O_NONBLOCK, opening a pipe would wait for a writer.
@@ -78,7 +78,7 @@ class _PartialFile:
         self._data.close()
 
     def probe(self, path: str, sink: Sink) -> tuple[Library | None, bytes]:
-        """Return what the function `probe` returns; (None, b"") without device code."""
+        """Return what the function `probe` returns, of a regular file."""
         try:
             sections = self._sections()
         except ValueError:

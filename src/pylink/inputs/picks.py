@@ -57,7 +57,7 @@ class Pick:
 def pack_cubin_row(arena: int, offset: int, size: int) -> bytes:
     """Return the PickRow of an uncompressed cubin in arena number `arena`.
 
-    The number is -1 if the caller of `payloads.gather` has the bytes.
+    With -1, the cubin is in no arena: a function of its caller gives `payloads.gather` the bytes.
     """
     extents = offset, offset, size, size, size
     return PICK.pack(0, arena, 0, 0, 0, CUBIN, 0, PickState.GOOD, PickOrigin.FILE, 0, *extents)
@@ -66,10 +66,10 @@ def pack_cubin_row(arena: int, offset: int, size: int) -> bytes:
 class Picks:
     """The code that a link takes from `sources`: PickRows in `rows`, in order of the sources.
 
-    `source_numbers` has the source of each row. `special` are the rows that are not plain cubins.
-    Those that are compiled are in `compile_inputs`, by row. Files that are read as cubins are in
-    `plain`. All others are not linked. `bare` are the sources with host code only. `codecs` has a
-    bit for each codec that native code needs.
+    `source_numbers` has the source of each row. `special` are the rows that are not cubins, or that
+    cannot be linked: `compile_inputs` has what is compiled, by row, and `plain` the files that are
+    read as cubins; the rest of them is not linked. `bare` are the host files and fat binaries
+    without containers. `codecs` has a bit for each codec that native code needs.
     """
 
     __slots__ = (

@@ -38,10 +38,11 @@ class References:
 def host_references(numbers: list[int], contents: DeviceContents) -> References | None:
     """Return the kernels that the host code of these sources uses; None if not known.
 
-    `numbers` are the sources. The kernels are not known if one source has no list, or no list has a
-    name. Host linkers may have dropped some lists of a shared library, but never its code. So the
-    kernels are not known either if its lists are too short for its number of modules. A library of
-    which nothing is linked is ignored.
+    `numbers` are the sources. The kernels are not known if one source is not a host file with
+    device code and a list of kernels with global names, or if no list names a kernel. Host linkers
+    may have dropped some lists of a shared library, but never its code. So the kernels are not
+    known either if its lists are too short for its number of modules. A library of which nothing is
+    linked is ignored.
     """
     sources = contents.sources
     if bytes(map(sources.kinds.__getitem__, numbers)).translate(None, bytes(OF_HOST)):

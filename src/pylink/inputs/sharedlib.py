@@ -51,7 +51,10 @@ LENT = b"lend "
 def read_library(
     data: bytes | mmap, offset: int, size: int, name: str, sink: Sink
 ) -> Library | None:
-    """Read the library's dynamic symbols; None without relocatable code. Damage is reported."""
+    """Return what a library's dynamic symbols say of its device code.
+
+    None if it has neither relocatable code nor a device link. Damage is reported, and gives None.
+    """
     state, rows, has_runtime = sharedlibs.find_symbols(data, offset, size)
     if state == LibraryState.NO_CODE:
         return None
@@ -84,15 +87,16 @@ class Libraries:
     """The shared libraries of a link that have device code.
 
     `libraries` has all of them in the order of the inputs, and `registered` the ids of the modules
-    that the link registers. `anchors` maps each linked id whose wrapper (the symbol of its code)
-    its library does not export to another symbol of the library, or "".
+    that the link registers. If a library does not export the wrapper (the symbol of the code) of a
+    linked module, `anchors` maps the module's id to a function that it does export, or to "".
 
     Borrowed code is linked here and registered by another file. `lent` has the ids of borrowed
-    modules whose wrapper a library exports: the output passes it to its own image. `optional`
-    has ids of modules in archives, which are registered here only if the host linker takes the
-    member. Kernels of the sources in `borrowed` are not roots. `copied` maps sources whose
-    variables are also in the image of another file to that file. `written` has patterns for the
-    variables that host code of the libraries names; None if they are not known.
+    modules whose wrapper a library exports: a constructor in the output registers this wrapper with
+    the output's image, too. `optional` has ids of modules in archives, which are registered here
+    only if the host linker takes the member. Kernels of the sources in `borrowed` are not roots.
+    `copied` maps sources whose variables are also in the image of another file to that file.
+    `written` has patterns for the variables that host code of the libraries names; None if they are
+    not known.
     """
 
     __slots__ = (
@@ -148,7 +152,7 @@ class Libraries:
     def choose_containers(
         self, job: Job, sources: Sources, contents: DeviceContents, sink: Sink
     ) -> dict[int, set[int]]:
-        """Choose the containers to link, by source number; sets `registered` and `optional`.
+        """Return the containers to link, by source number; set `registered` and `optional`.
 
         Open modules (those whose registration the library does not define) are linked, unless an
         object or archive (`static`) has the module, too, or another library defines its
@@ -199,9 +203,9 @@ class Libraries:
         """Find the modules of archives that a library registers, too, if the output is shared.
 
         The host linker may omit the archive's member if the library has all its symbols. So the
-        output registers such a module only if it contains the member. Otherwise it passes the
-        library's wrapper to its own image. Sets `optional`, `copied` and `borrowed`. `static` has
-        the modules of objects and archives, by id.
+        output registers such a module only if it contains the member. Otherwise a constructor of
+        the output registers the library's wrapper with the output's image. Sets `optional`,
+        `copied` and `borrowed`. `static` has the modules of objects and archives, by id.
         """
         if not job.options.shared or not job.executable:
             return set()

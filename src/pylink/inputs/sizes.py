@@ -61,7 +61,8 @@ def measure_inputs(
 def measure_input(source: Input, plan: OutputPlan, sink: Sink) -> tuple[bytes | None, int]:
     """Return the contents of an input, and its size in bytes.
 
-    The contents are None unless they are in memory or come from a pipe.
+    The contents are None for a file that will be read later. If a pipe or a large file is of no
+    known kind, they are its head.
     """
     if source.data is not None:
         return source.data, len(source.data)
@@ -79,9 +80,10 @@ def measure_input(source: Input, plan: OutputPlan, sink: Sink) -> tuple[bytes | 
 
 
 def _measure_doubtful(name: str, sink: Sink) -> tuple[bytes | None, int]:
-    """Measure a pipe or large file; only its head is read unless this is of a known kind.
+    """Return contents and size of a pipe or large file, of which the head tells the kind.
 
-    A pipe may never end, and a sparse file may be larger than memory.
+    If the kind is unknown, the head is returned: a pipe may never end, and a sparse file may be
+    larger than memory. Otherwise a pipe is read, and the contents of a file are None.
     """
     from pylink.files.reading import HEAD_SIZE, MAX_SIZE, Incoming, RefusedError, too_large
 

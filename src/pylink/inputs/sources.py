@@ -15,11 +15,11 @@ class Library:
 
     `open` are ids of modules whose registration function it lacks, `closed` those whose function it
     defines. `wrappers` are the ids whose wrapper (the symbol of the module's code) is exported, and
-    `interposable` the closed ids whose registration function a program can replace.
-    `contained` are the modules in the file; a library that only has a device link contains none.
-    `sources_before` is the number of sources in front of it. `anchor` is a function that only this
-    library defines, or None. `has_runtime` says that it has a CUDA runtime of its own. `modules` is
-    the number of modules, open or closed. `source` is the file, None if only parts of it were read.
+    `interposable` the closed ids whose registration function a program can replace. `contained` are
+    the modules in the file; a library that only has a device link contains none. `sources_before`
+    is the number of sources in front of it. `anchor` is a function that it exports, not weak, or
+    None. `has_runtime` says that it has a CUDA runtime of its own. `modules` is the number of
+    modules, open or closed. `source` is the file, None if only parts of it were read.
     """
 
     __slots__ = (

@@ -296,8 +296,8 @@ def finish_load(loaded: Loaded, opened: OpenedInputs, sink: Sink, lent: bytes = 
 def find_registered(job: Job, sources: Sources, numbers: set[int]) -> list[int]:
     """Return the sources whose device code the host program must register, by nvlink's rule.
 
-    `numbers` are the sources that are linked. Other members count if the host linker may take them,
-    unless they are of the device runtime.
+    `numbers` are the sources that are linked. Other inputs, and members of archives that the host
+    linker may take, count unless they are of the device runtime. A member must be a host object.
     """
     return [
         number
@@ -321,7 +321,10 @@ def gather_cubins(
     produce: Callable[[int], bytes],
     sink: Sink,
 ) -> Loaded:
-    """Copy the cubins of PickRows to a new arena; `produce` makes cubins that are in no arena."""
+    """Copy the cubins of PickRows to a new arena.
+
+    `produce(i)` makes the cubin of row `i` if it is in no arena, or native code cannot unpack it.
+    """
     try:
         arena, extents = payloads.gather(rows, arenas, produce, job.pages)
     except MemoryError:

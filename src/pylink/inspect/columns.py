@@ -11,7 +11,10 @@ WIDTH = 100  # characters of a line
 
 
 def format_table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: str = "") -> str:
-    """Format rows under their heads; `right` has an r for each right-aligned column."""
+    """Format rows under their heads; empty without rows.
+
+    `right` has a letter for each column, r if it is aligned to the right.
+    """
     lines = align_columns([heads, *rows], right) if rows else ()
     return "".join(f"  {line}".rstrip() + "\n" for line in lines)
 

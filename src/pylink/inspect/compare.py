@@ -35,7 +35,10 @@ class Ignore:
 
 
 def differences(first: Image, second: Image, ignore: Ignore) -> list[Difference]:
-    """Return all differences, causes before their effects; empty when the cubins are equal."""
+    """Return the differences, likely causes first, without most that follow from these.
+
+    Empty if the cubins are equal, or differ only in what `ignore` names.
+    """
     if first.data == second.data:
         return []
     return _Comparison(first, second, ignore).run()
@@ -54,7 +57,7 @@ class _Comparison:
         self.renumbered = False
 
     def run(self) -> list[Difference]:
-        """Find all differences, causes before their effects."""
+        """Return what `differences` returns, for cubins that are not equal byte by byte."""
         differing = self._compare_section_lists()
         tables = [pair for pair in self.pairs if pair[0].name in TABLES]
         for pair in tables:

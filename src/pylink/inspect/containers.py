@@ -149,7 +149,7 @@ def _parts_of_archive(name: str, data: bytes, depth: int, allowance: Allowance) 
 
 
 def _parts_of_host_file(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
-    """Yield the device code in a host ELF file, in any section."""
+    """Yield the device code in a host ELF file, wherever it is in the file."""
     try:
         read_sections(data)
     except ValueError as error:
@@ -167,7 +167,10 @@ def _parts_of_fatbin(name: str, data: bytes, allowance: Allowance) -> Iterator[P
 def _embedded_parts(
     name: str, data: bytes, sections: list[FileSection], allowance: Allowance
 ) -> Iterator[Part]:
-    """Yield the entries of containers, and the cubins outside of these, in a file's sections."""
+    """Yield the entries of containers in a file, and the cubins outside of these.
+
+    `sections` are those of the file; in one for fat binaries, a container needs no entry.
+    """
     for code in find_device_code(InMemory(data), sections):
         contents = data[code.start : code.end]
         allowance.count_member(name, len(contents))
@@ -184,7 +187,8 @@ def _parts_of_container(name: str, data: bytes, allowance: Allowance) -> Iterato
         raise UnreadableFile(f"{name}: fat binary is damaged")
     unpacker, limit = allowance.unpacker, default_limit(len(data))
     # Sizes in bytes: `head` of the header, `size` of the stored payload with padding, `packed`
-    # without padding if the entry is compressed, and `full_size` decompressed, otherwise 0.
+    # without padding. `full_size` is the decompressed size. If an entry is not compressed, `packed`
+    # is `size`, and `full_size` is 0.
     for _, _, index, kind, arch, head, flags, offset, size, packed, full_size in ENTRY.iter_unpack(
         entries
     ):

@@ -171,7 +171,7 @@ def note_fields(image: Image, section: Section) -> list[NoteField]:
 
 
 def _decode_note(kind: int, data: bytes) -> tuple[NoteField, ...]:
-    """Return the fields of a note's contents; all bytes as one field if the kind is unknown."""
+    """Return the fields of a note's contents; one field with all bytes for other kinds or sizes."""
     if kind == elf.NT_TKINFO and len(data) >= TOOL_NOTE.size:
         version, *offsets = TOOL_NOTE.unpack_from(data)
         names = ("version", "object file", "tool", "tool version", "tool build", "options")
@@ -186,7 +186,7 @@ def _decode_note(kind: int, data: bytes) -> tuple[NoteField, ...]:
 
 
 def capsules(image: Image) -> list[Capsule]:
-    """Return the mercury capsules; the first 16-bit word is the number of the code section."""
+    """Return the mercury capsules; each begins with the 16-bit number of its code section."""
     rows = []
     for section in image.sections:
         if section.name.startswith(CAPSULE):

@@ -32,7 +32,7 @@ class Difference:
 
 
 def compare_rows(section: str, first: Sequence[Row], second: Sequence[Row]) -> list[Difference]:
-    """Return the differences of a section's rows, in time linear in their number.
+    """Return the differences of a section's rows, in time nearly linear in their number.
 
     The n-th row of a key in the first cubin is compared with the n-th of that key in the second.
     """
@@ -83,7 +83,8 @@ def number_difference(
 def difference_text(names: Sequence[str], differences: Sequence[Difference], limit: int) -> str:
     """Return the differences as text: after each place, - the first value and + the second.
 
-    `names` are those of the files; `limit` is the number of places shown for a section, 0 for all.
+    `names` are those of the files; `limit` is the number of places that are shown for each section
+    and kind of difference, 0 for all.
     """
     lines = [f"--- {printable(names[0])}", f"+++ {printable(names[1])}"]
     for (kind, section), group in groupby(

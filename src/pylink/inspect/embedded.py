@@ -32,14 +32,14 @@ if TYPE_CHECKING:
         def size(self) -> int: ...
 
         def read(self, offset: int, size: int) -> bytes:
-            """Return the bytes from an offset on; fewer at the end."""
+            """Return `size` bytes from an offset on; fewer at the end of the source."""
 
 
 CONTAINER_MARK = FATBIN_MAGIC + b"\x01\x00\x10\x00"  # magic, version 1, size 16 of the header
 
 # Least and largest number of bytes of a search window: small after a match, since the next match
 # often follows directly, and growing without matches. So few bytes of payloads are searched, and
-# the bytes of a file are read once.
+# most bytes are read at most once.
 _LEAST_WINDOW, _MOST_WINDOW = 1 << 12, 1 << 18
 # Bytes after a container in which the next one is looked for first.
 _USUAL_GAP = 64
@@ -141,7 +141,7 @@ def section_name(names: bytes, offset: int) -> bytes:
 
 
 def sections_of(source: ByteSource) -> list[FileSection]:
-    """Return the sections in order of their offsets; empty if the headers are damaged."""
+    """Return the sections with bytes in the file, by offset; empty if the headers are damaged."""
     try:
         headers, names = read_section_headers(source, _MOST_SECTIONS)
     except NoSections:
@@ -186,7 +186,8 @@ def end_of_cubin(source: ByteSource, start: int) -> int | None:
 def find_device_code(source: ByteSource, sections: list[FileSection]) -> Iterator[Embedded]:
     """Yield containers, and cubins outside of these, in order of their offsets.
 
-    A file that starts as a fat binary is searched only for containers; these need no entries.
+    `sections` are those of the file. A file that starts as a fat binary is searched only for
+    containers; these need no entries.
     """
     is_fatbin = source.read(0, len(FATBIN_MAGIC)) == FATBIN_MAGIC
     marks = (CONTAINER_MARK,) if is_fatbin else (CONTAINER_MARK, ELF_MARK)

@@ -200,7 +200,7 @@ class Image:
 
     @cached_property
     def symbols(self) -> list[str]:
-        """The names of symbols in .symtab; unnamed section symbols get their section's name."""
+        """The names of symbols in .symtab; for an unnamed one, its section's name in brackets."""
         return self._symbol_names(".symtab")
 
     @cached_property

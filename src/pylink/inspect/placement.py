@@ -66,7 +66,7 @@ def _clear_contents(image: Image) -> bytes:
 
 
 def _compare_padding(first: Image, second: Image, *, tool_note: bool) -> list[Difference]:
-    """Compare bytes outside of sections and headers; with `tool_note`, zeros may move."""
+    """Compare bytes outside of sections and headers; with `tool_note`, any zeros are equal."""
     gaps, other_gaps = _clear_contents(first), _clear_contents(second)
     if gaps == other_gaps or (tool_note and not any(gaps) and not any(other_gaps)):
         return []

@@ -33,7 +33,7 @@ def headers(image: Image) -> str:
 
 
 def _segment_row(image: Image, segment: SegmentHeader) -> tuple[str, ...]:
-    """Return the cells of a program header; the last one names the sections in the segment."""
+    """Return the cells of a program header; the last cell is its first and last section."""
     end = segment.offset + segment.filesz
     inside = [
         section.name

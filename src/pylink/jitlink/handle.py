@@ -131,7 +131,10 @@ class Handle:
         return self._add(kind, path, data)
 
     def complete(self) -> int:
-        """Link the inputs; after FORWARDED_ERRORS, the real library links them instead."""
+        """Link the inputs; if all errors are FORWARDED_ERRORS, the real library links them instead.
+
+        Without that library, they are errors like others.
+        """
         if self._forwarded is not None:
             return self._forwarded.complete()
         if self._settings is None or self._image is not None:
@@ -224,7 +227,10 @@ class Handle:
         return not has_flags or self._target.accepts_cubin(sm_of_cubin(data), specific=False)
 
     def _forward(self) -> int:
-        """Forward the handle to the real library; returns its first error code, or SUCCESS."""
+        """Forward the handle to the real library; return its first error code, or SUCCESS.
+
+        INTERNAL if the library is not installed.
+        """
         try:
             result, self._forwarded = self._real.create(self._option_texts)
         except OSError as error:

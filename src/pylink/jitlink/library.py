@@ -15,8 +15,8 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pylink.jitlink.handle import Handle
 from pylink.jitlink.real import INVALID_INPUT, NULL_INPUT, RESULTS, SUCCESS, Real
 
-# By major release: the version that is reported if the real library is not installed, which is the
-# release that links follow.
+# By major release: the version that is reported if the real library is not installed. Links follow
+# the newest tool of their inputs, at least 13.0.
 VERSIONS = {12: (12, 9), 13: (13, 0)}
 
 
@@ -109,7 +109,7 @@ class Calls:
         return self._handles[handle].get(RESULTS[result_number], address)
 
     def version(self, major: int, minor: int) -> int:
-        """Write the release of the real library, else of what links follow, to two addresses."""
+        """Write the release of the real library, or else that in VERSIONS, to two addresses."""
         try:
             numbers = self._real.version()
         except OSError:

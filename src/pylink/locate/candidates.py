@@ -29,7 +29,7 @@ def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[in
 
     Such a function is defined, and has the same name in source and other parameters. If there is
     none, functions of that name in an inner or outer scope, or other instantiations of a template,
-    are returned. A name without candidates is not in the result.
+    are returned, at most MOST_CANDIDATES. A name without candidates is not in the result.
     """
     demangled = {name: demangle(name) for name in names}
     last_parts = {_bare_name(readable).rpartition("::")[2] for readable in demangled.values()}
@@ -56,7 +56,10 @@ def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[in
 
 
 def find_locals(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
-    """Return, by mangled name, entities of local functions with the same name and parameters."""
+    """Return, by mangled name, entities of local functions with the same name and parameters.
+
+    At most MOST_CANDIDATES of them are listed. A name without any is not in the result.
+    """
     names_of = {demangle(name): name for name in names}
     last_parts = {_last_part(readable) for readable in names_of}
     locals_of: dict[str, list[int]] = {}

@@ -20,7 +20,7 @@ _OPERATOR = re.compile(r"\boperator\b")
 def source_name(symbol: str) -> str | None:
     """Return the identifier of a symbol in source code: `f` for `_ZN2ns1fIiEEvT_`.
 
-    None for an operator, which is called without its name.
+    None for an operator, which is called without its name, and for what is not an identifier.
     """
     readable = demangle(symbol)
     if readable == symbol:

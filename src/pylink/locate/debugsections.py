@@ -124,10 +124,10 @@ def _relocations(elf: ELFFile, name: str) -> Iterator[_Relocation]:
 
 
 def find_sequences(elf: ELFFile, name: str, data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield, for each sequence of rows: where its code begins, and where the sequence does.
+    """Yield, for each sequence of rows, the place of its code and that of the sequence itself.
 
-    The first is an offset in a section of code and the index of that section; the last is the
-    offset of the sequence in `data`, the contents of the line section `name`.
+    These are three numbers: an offset in a section of code, the index of that section, and an
+    offset in `data`, the contents of the line section `name`.
     """
     for relocation in _relocations(elf, name):
         start = relocation.offset - len(SET_ADDRESS)

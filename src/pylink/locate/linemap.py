@@ -53,7 +53,7 @@ _LINKAGE_NAMES = ("DW_AT_MIPS_linkage_name", "DW_AT_linkage_name")
 class Frame:
     """A source line, counted from 1; line and column are 0 if unknown or out of range.
 
-    `function` is the mangled name of the inlined function of the line, None in the outermost frame.
+    `function` is the mangled name of the line's inlined function, None if there is none or unknown.
     `text` is the line itself if the cubin contains it; then `file` is the name of a section.
     """
 

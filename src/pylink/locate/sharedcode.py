@@ -51,7 +51,10 @@ def find_owners(
 
 
 def _read_modules(job: Job, library: Library) -> Iterator[tuple[bytes, set[str]]]:
-    """Yield the id and the defined symbols of each module; nothing if the file cannot be read."""
+    """Yield the id and the defined symbols of each module that has a cubin for the target.
+
+    Nothing if the file is damaged or cannot be read.
+    """
     try:
         with open(library.file, "rb") as stream:
             data = stream.read()
@@ -78,7 +81,7 @@ def _read_modules(job: Job, library: Library) -> Iterator[tuple[bytes, set[str]]
 
 
 def _defined_symbols(cubin: bytes) -> set[str]:
-    """Return the global symbols that a cubin defines."""
+    """Return the symbols that a cubin defines, except local ones; empty if it is damaged."""
     _, _, symbols, fault = elfread.parse(cubin, extent(0, len(cubin)))
     if fault:
         return set()

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     # took instead, such as "sm_80" or one of the special values below.
     Definition: TypeAlias = tuple[str, str, str, str]
 
-# Limits: notes on one name, and total bytes of files and decompressed payloads.
+# Limits: notes on one name, and bytes of all files, and as many of all decompressed payloads.
 MOST_NOTES = 3
 MOST_BYTES = 1 << 28
 
@@ -54,7 +54,7 @@ _PTX_NAME = re.compile(rb"\.(?:visible|weak)\s[^;{}=]*?(?<![.\w$])([A-Za-z_$%][\
 
 
 def find_unlinked(job: Job, undefined: Collection[str]) -> dict[str, list[Diagnostic]]:
-    """Return, by undefined symbol, notes on files that define it, with the remedy."""
+    """Return, by undefined symbol, up to MOST_NOTES notes on files that define it, with remedy."""
     search = _Search(job, undefined)
     diagnostics: dict[str, list[Diagnostic]] = {}
 
@@ -105,7 +105,7 @@ class _Search:
         self._bytes_left = MOST_BYTES
 
     def definitions(self, input_file: Input) -> Iterator[Definition]:
-        """Yield an input's definitions of the undefined names; nothing if it cannot be read."""
+        """Yield an input's definitions of the undefined names, up to an error in reading it."""
         try:
             sources = self._open(input_file)
             contents, _ = scan(sources)

@@ -16,7 +16,7 @@ STAGE_STRONGER = 3
 
 
 class Decision:
-    """The decision on one file: whether it folds into `reference`, and why not.
+    """The decision on one file: whether `reference`'s Mercury sections replace its own (it folds).
 
     `file` and `reference` are numbers of files, `reference` None after a rejection.
     `verdict` is the result of the file's last comparison, None for the first file. If a file was
@@ -41,14 +41,14 @@ class Decision:
 
     @property
     def code(self) -> int:
-        """The code: 0 if accepted, 17 if contents differ, 19 for headers, 18 for relocations."""
+        """The code: 0 if accepted or uncompared; 17 contents, 19 headers, 18 relocations differ."""
         if self.stronger is not None:
             return CODE_TARGETS
         return 0 if self.verdict is None else self.verdict.code
 
     @property
     def stage(self) -> int:
-        """The stage that rejected: 1 contents, 2 headers, 3 relocations; 0 if accepted."""
+        """The stage that rejected: 1 contents, 2 headers, 3 relocations; 0 if none did."""
         if self.stronger is not None:
             return STAGE_STRONGER
         return 0 if self.verdict is None else self.verdict.stage or 0
@@ -67,7 +67,7 @@ class Decision:
 
 
 class Folding:
-    """The comparisons of a link's files, and the decisions.
+    """The comparisons of the Mercury sections of a link's files, and the decisions.
 
     `items` are the vectors of the files with Mercury sections, `decisions` has one decision for
     each of them, and `result` has their comparisons. `refused` has the number of each file whose

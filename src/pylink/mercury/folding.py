@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class FoldResult:
-    """The folds of a build: which object folds into which.
+    """The folds of a build: which object's Mercury sections replace those of which other one.
 
     `reference[i]` is the row of the kept object that object i folds into, None if i is kept.
     `verdicts[i]` is the verdict that accepted i, else the comparison with the last object kept
-    before i; None for the first object. `payload_bytes` is the size of all payloads of folded
-    objects, not the size that an output loses (see `pylink.dedup.saving`). `compared` has all
-    comparisons that were made (see Tally).
+    before i; None without such an object, or if i has no sections. `payload_bytes` is the size of
+    all payloads of folded objects, not the size that an output loses (see `pylink.dedup.saving`).
+    `compared` has all comparisons that were made (see Tally).
     """
 
     __slots__ = ("compared", "payload_bytes", "reference", "stats", "verdicts")
@@ -133,7 +133,8 @@ def _fold_by_index(
         verdicts: dict[int, Verdict] = {}
         twin = None
         if eligible and index.needs_walk(item):
-            # The index cannot tell which object could accept it, so native code tries them all.
+            # The index cannot tell which of these accepts it, so native code tries them in order,
+            # up to the first that does.
             candidates = index.candidates(item)
             twin, walked = _find_first_accepting(items, candidates, item, tally, symbols=symbols)
             if walked is not None:

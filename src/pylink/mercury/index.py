@@ -19,10 +19,10 @@ most once, and only if some pair differs in it; identical objects meet in one le
 
 Cost: every section hashed at most once, and for a candidate one comparison per object in its leaf.
 A leaf grows only by objects that differ only in symbols or have colliding digests. A candidate that
-repeats a key is compared with all objects with its numbers of headers and targets; native code
-tries them one after the other if the candidate is small. Objects whose headers do not hold the
-sizes of sections may have one signature and several shapes: a candidate is compared with the
-objects of all shapes that are large enough.
+repeats a key is compared with the objects with its numbers of headers and targets, up to the first
+that accepts it; native code does that in one call if the candidate is small. Objects whose headers
+do not hold the sizes of sections may have one signature and several shapes: a candidate is compared
+with the objects of all shapes that are large enough.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     BranchingPoint = tuple[int, int]
 
 
-# Largest number of headers and targets of an object that native code compares with all others.
+# An object that repeats a key is compared with the kept objects that have its numbers of headers
+# and targets, up to the first that accepts it: in one call of native code if the sum of these
+# numbers is at most this, else one by one from Python.
 MOST_WALKED_ROWS = 256
 
 
@@ -63,8 +65,8 @@ class Node:
 class Tree:
     """The kept objects with one signature and one shape; `members` are the rows of all of them.
 
-    A signature has the numbers of headers and of relocation sections, and sums of hashes of their
-    names and sizes. A shape has the sizes of sections' contents.
+    A signature has the numbers of headers and of relocation sections, and sums of their keys, which
+    are hashes of names, sizes and fields. A shape has the sizes of sections' contents.
     """
 
     __slots__ = ("members", "root")
@@ -92,7 +94,7 @@ class Forest:
 
 
 class KeptObjects:
-    """Kept objects in order: their rows, and their vectors for native code."""
+    """Kept objects (which did not fold) in order: their rows, and vectors for native code."""
 
     __slots__ = ("rows", "vectors")
 
@@ -119,7 +121,7 @@ class FoldIndex:
     # The last item of a signature says whether all keys of an object differ. If so, only objects
     # with the same first four numbers can accept it (see `_native/dedup.pyi`).
     def needs_walk(self, item: MercuryObject) -> bool:
-        """Return whether `item` repeats a key, so that all `candidates` must be compared.
+        """Return whether `item` repeats a key, and so is compared with its `candidates` in order.
 
         False also if it is so large that comparing all in native code, without hashes, would cost
         more than calls from Python.

@@ -61,9 +61,10 @@ def _unpickle(
 class MercuryObject:
     """The vectors of one object: primary data, section headers, relocation targets.
 
-    `primary` holds payloads; `headers` holds (name, q0, q8, addralign) with two qwords and a dword
-    (in a cubin the section's size, its sh_link and sh_info, and its sh_addralign); `targets` holds
-    (name, payload). Names are bytes or text. Raises ValueError if a number is out of range.
+    `primary` holds payloads; `headers` holds (name, q0, q8, addralign): two qwords and a number of
+    which the low 32 bits are compared (in a cubin the section's size, its sh_link and sh_info, and
+    its sh_addralign); `targets` holds (name, payload). Names are bytes or text. Raises ValueError
+    if a number is out of range.
     """
 
     __slots__ = (
@@ -177,7 +178,7 @@ class MercuryObject:
 
     @property
     def size(self) -> int:
-        """Bytes of all payloads, which are not written if the object folds."""
+        """Bytes of all payloads; an output loses another number of bytes if the object folds."""
         return self.vectors.size
 
     @property
@@ -186,7 +187,7 @@ class MercuryObject:
         return self.vectors.has_symbols
 
     def signature(self) -> Signature:
-        """Return the numbers that must agree with a reference's (`Vectors.signature`); cached."""
+        """Return the numbers by which references for it are found (`Vectors.signature`); cached."""
         if self.signature_cache is None:
             self.signature_cache = self.vectors.signature()
         return self.signature_cache

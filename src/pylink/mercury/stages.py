@@ -21,11 +21,12 @@ SYMBOL_KINDS = ("no symbol", "symbol", "the start of", "a symbol of its own file
 
 
 class Verdict:
-    """The result of a comparison: whether the candidate folds, what differs, and the work.
+    """The result of comparing the Mercury sections of two objects, and the work.
 
-    `code` is 0 (fold), 17 (data), 19 (section headers) or 18 (relocation targets); `stage` is the
-    stage that rejects (1, 2 or 3), or None; `index` is the failing entry of the candidate's vector,
-    None if no single entry fails. `digests` sections with `digest_bytes` were hashed.
+    The candidate folds if the sections of the reference can replace its own. `code` is 0 (fold), 17
+    (data), 19 (section headers) or 18 (relocation targets); `stage` is the stage that rejects (1, 2
+    or 3), or None; `index` is the failing entry of the candidate's vector, None if no single entry
+    fails. `digests` sections with `digest_bytes` were hashed.
     """
 
     __slots__ = ("_result", "candidate", "digest_bytes", "digests", "reference")
@@ -175,7 +176,7 @@ class Tally:
 
 
 def check_options(prefilter: str, identity: str) -> tuple[bool, bool]:
-    """Check the options; returns whether to use hashes, and whether to compare symbols.
+    """Check the options; return whether to use hashes, and whether to compare symbols.
 
     Raises ValueError for an unknown value.
     """
@@ -195,9 +196,10 @@ def compare(
 ) -> Verdict:
     """Decide whether `candidate` folds into `reference`.
 
-    `prefilter` is "xxh3" (twins are found by hash and confirmed by their fields and bytes) or
-    "none" (linear search); the verdict is the same. `identity` is "symbols" (equal symbol numbers
-    must be equal symbols, if both objects have a symbol table) or "bytes".
+    `prefilter` is "xxh3" (counterparts of headers and relocation sections are found by hash and
+    confirmed by their fields and bytes) or "none" (linear search); the verdict is the same.
+    `identity` is "symbols" (equal symbol numbers must be equal symbols, if both objects have a
+    symbol table) or "bytes".
     """
     hashed, symbols = check_options(prefilter, identity)
     return decide(reference, candidate, hashed=hashed, symbols=symbols)

@@ -50,7 +50,7 @@ def check(
     toolkit: str | None = None,
     spellings: Mapping[str, str] | None = None,
 ) -> None:
-    """Refuse, with a fatal diagnostic, options that a link cannot use.
+    """Refuse, with a fatal diagnostic, options that a link cannot use; report ignored ones.
 
     `toolkit` is the release of the toolkit whose linker pylink replaces. `spellings` says, by
     attribute, how the user spelled options that not all releases have. Without `needs_nvvmpath` a
@@ -106,7 +106,7 @@ def _check_release(
 
 
 def _check_counts(values: Mapping[str, Value], sink: Sink) -> None:
-    """Report a count below 0."""
+    """Refuse a count below 0, with a fatal diagnostic."""
     for attribute, option in COUNT_OPTIONS:
         count = values.get(attribute)
         if isinstance(count, int) and count < 0:

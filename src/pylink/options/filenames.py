@@ -32,7 +32,10 @@ def expand_names(values: dict[str, Value], output: str | None = None) -> None:
 
 
 def expand_name(name: str, values: dict[str, Value], output: str = NO_OUTPUT) -> str:
-    """Return a name with %a, %o and %% replaced; other percent signs stay."""
+    """Return a name with %a (target), %o (output file) and %% replaced; other percent signs stay.
+
+    `output` replaces %o if the link has no output file.
+    """
     replacements = {
         "a": str(values.get("arch") or ""),
         "o": str(values.get("output_file") or output),

@@ -19,7 +19,7 @@ class Input:
 
     `whole_archive` says that every member of an archive is linked. `skipped` is the value of -l
     for which nvlink would not take this archive, None if it would. `library` describes a shared
-    library that was read already; `data` is then only its header.
+    library that -l found; `data` is then None if the link may take code from it, else its header.
     """
 
     __slots__ = ("data", "library", "name", "skipped", "whole_archive")
@@ -191,7 +191,8 @@ def note_output(values: Mapping[str, Value]) -> str:
 def note_text(values: Mapping[str, Value], inputs: Sequence[str]) -> str:
     """Return the options for the tool note: `-name value ` for each, `-name  ` for a flag.
 
-    They are in order of the table, not of the command line. -g adds the inputs and the output.
+    They are in order of the table, not of the command line. -g adds the inputs, and the options
+    whose `recorded` is DEBUG, such as the output.
     """
     parts = []
     debug = bool(values.get("debug"))

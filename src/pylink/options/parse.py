@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Identity = tuple[int, int]  # device and inode
 
 # Greatest depth of options files in options files (nvlink allows 15), and greatest number of files
-# that are opened: files that name each other twice would multiply without end.
+# that are opened: N files, each of which names the next one twice, would count as 2**N.
 MAX_DEPTH = 200
 MAX_FILES = 1 << 14
 MAX_SIZE = 1 << 28  # bytes of one file
@@ -90,7 +90,7 @@ def parse_leniently(argv: Sequence[str], environment: str) -> CommandLine:
 
 
 def split_leniently(text: str) -> list[str]:
-    """Return the arguments in a text; empty if quotes do not match."""
+    """Return the arguments in a text; empty if it cannot be split, as with an unmatched quote."""
     try:
         return split_arguments(text, Sink())
     except LinkError:

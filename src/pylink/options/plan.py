@@ -140,7 +140,7 @@ class OutputPlan:
 
 
 def plan_outputs(values: Mapping[str, Value], sink: Sink) -> list[Output]:
-    """Return the files that options name for writing, in the order of the table of options."""
+    """Return the files that options name for writing, in table order; those of -Xopt last."""
     outputs = []
     for option in OPTIONS:
         if option.writes and option.attribute in values:
@@ -190,7 +190,7 @@ def identity(path: str) -> Identity | None:
 def output_identity(path: str) -> OutputIdentity | None:
     """Return the identity of an output, even before it exists.
 
-    None for devices, pipes and bad paths.
+    None for what is not a regular file, such as a device, and for bad paths.
     """
     try:
         status = os.stat(path)

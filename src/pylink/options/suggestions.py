@@ -26,7 +26,10 @@ MOST_MATCHES = 5
 
 
 def suggest_option(diagnostic: Diagnostic) -> None:
-    """Add notes with the options that are most similar to an unknown one."""
+    """Add notes with the options that are most similar to an unknown one.
+
+    If another tool, such as nvcc, has options like it, add only a note on that tool.
+    """
     from pylink.options.table import OPTIONS
 
     typed = f"-{diagnostic.args['option']}"
@@ -113,7 +116,7 @@ def suggest_kind(diagnostic: Diagnostic) -> None:
 
 
 def closest_names(typed: str, names: Iterable[str]) -> list[str]:
-    """Return the names that are most similar to a given one, the best first."""
+    """Return up to MOST_MATCHES names that are most similar to a given one, the best first."""
     from difflib import get_close_matches
 
     # The typed name is truncated: no name is as long, and the time grows with both lengths.

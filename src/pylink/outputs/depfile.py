@@ -29,7 +29,7 @@ _NOT_IN_TARGETS = ("%", "=", "|")
 
 
 def format_rule(target: str, prerequisites: Iterable[str]) -> str:
-    """Return a rule `target: file file...`, and an empty rule for each file.
+    """Return a rule `target: file file...`, and an empty rule for each file that can be a target.
 
     The empty rules keep a deleted file from being an error. ValueError for a name with a line break
     or a semicolon, which no rule can contain.

@@ -120,7 +120,7 @@ def symbol_lines(objects: Objects, symbol: int, size: int, reason: str) -> Itera
 
 
 def first_callers(placed: Placed) -> dict[int, int]:
-    """Map each function to the first live function that calls it, both as rows of `entities`."""
+    """Map functions to the first other live one that calls them directly, as rows of `entities`."""
     merged = placed.merged
     callers: dict[int, int] = {}
     live = [flags & EntityFlag.LIVE for flags in merged.entities.column("flags")]

@@ -47,8 +47,9 @@ DATA = "data"  # the directory of inputs that were not files
 READ_PATHS = ("library_path", "source_root", "section_folder", "section_folder_recursive")
 TOOL_PATHS = ("nvvmpath", "ptxas_path")
 
-# Environment variables that a link reads. Only the first is set when the link is reproduced: the
-# options of PYLINK_OPTIONS are among the manifest's values, and tools are searched again.
+# Environment variables that the manifest records. Only the first is used when the link is
+# reproduced: the options of PYLINK_OPTIONS are among the manifest's values, and tools are searched
+# again.
 LIBRARY_VARIABLE = "LIBRARY_PATH"
 ENVIRONMENT = (
     LIBRARY_VARIABLE, "PYLINK_OPTIONS", "PYLINK_WIZARD", "CUDA_HOME", "CUDA_PATH", "PATH",
@@ -252,7 +253,7 @@ def pack_after(reproducer: Reproducer, sink: Sink, *, failed: bool) -> None:
 
 
 def _directories_to(base: str, name: str) -> list[str]:
-    """Return the directories in the archive on the way to a name, relative to `base`.
+    """Return the directories in the archive on the way to `name`, a path relative to `base`.
 
     Each of them must exist for `..` to work.
     """
