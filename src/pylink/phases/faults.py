@@ -46,7 +46,7 @@ KINDS = {
     ReadFault.OSABI: ("wrong-abi", ""),
 }
 # By reason, for those not in KINDS: the kind of diagnostic, and the text of its argument `reason`,
-# which shows the numbers `value` and `limit` of the fault.
+# which may show the numbers `value` and `limit` of the fault.
 # fmt: off
 TEXTS = {
     ReadFault.TOO_LARGE: ("malformed",
@@ -75,7 +75,7 @@ TEXTS = {
     ReadFault.ELF_FLAGS: ("malformed", "e_flags {value:#x} have bits that no toolkit sets"),
 }
 # fmt: on
-# Reasons whose value is shown as a hexadecimal number.
+# Reasons of KINDS whose value is shown as a hexadecimal number.
 HEXADECIMAL = (ReadFault.SECTION_NAME, ReadFault.SECTION_TYPE)
 
 # Section types of the tables of unified functions and variables, which several programs share.

@@ -61,7 +61,8 @@ def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) 
 def load_plain(job: Job, names: list[str], arena: bytes, extents: bytes) -> Loaded:
     """Return the inputs of a link, all of which are cubins.
 
-    Cubins of the device runtime that no other cubin needs are omitted.
+    Cubins of the device runtime that no other cubin needs are omitted, except with
+    --keep-system-libraries.
     """
     loaded = Loaded(job, names, arena, extents)
     if not any(SYSTEM_LIBRARY in name for name in names):

@@ -18,7 +18,10 @@ REGISTER_BYTES = 4
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
-    """Emit remarks on kernels whose register count a callee raised; none for a relocatable link."""
+    """Emit remarks on kernels whose register count is that of a function that they reach.
+
+    None for a relocatable link.
+    """
     if not merged.objects.job.executable:
         return
     view = View(merged)
