@@ -107,7 +107,7 @@ def find_undefined(loaded: Loaded) -> set[bytes]:
     files, sections, symbols, faults = elfread.parse(loaded.arena, loaded.extents)
     if faults:
         return set()
-    # Files whose properties differ from those of the file in front of them.
+    # At least the first file, and files of another toolkit, target or flags than the file before.
     changed = [files[number] for number in elfread.find_changes(files)]
     merged = Merged(make_objects(loaded, files, sections, symbols, changed).seal())
     if resolve.resolve(merged):

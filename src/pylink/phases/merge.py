@@ -118,7 +118,7 @@ def _fold_mercury(merged: Merged, sink: Sink) -> None:
     """Find Mercury sections that repeat another input's.
 
     Bytes are compared only if files agree in kinds, sizes and names of these sections, which is
-    rare; for observers and -edbg, all files are compared.
+    rare. If observers or -edbg need the decisions, all files are compared.
     """
     job = merged.objects.job
     numbers = elfread.find_ties(merged.objects)

@@ -40,7 +40,7 @@ MOST_LOOKED_UP = 1000
 
 _INSTRUCTION_SIZE = 16  # in bytes
 
-# Most calls follow within this many bytes after the return address is set.
+# A call usually follows within this many bytes after the instruction that sets its return address.
 _CALL_DISTANCE = 0x20
 
 

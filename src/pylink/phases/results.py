@@ -133,8 +133,9 @@ def make_objects(
 ) -> Objects:
     """Return `Objects` of parsed tables, not sealed yet: columns can still change.
 
-    `changed` are the rows of files whose properties differ from the previous file's. The newest
-    toolkit in them decides which release the link follows.
+    `changed` has the rows of the first file, and at least of each file whose toolkit, target or
+    flags differ from the previous file's. The newest toolkit in them decides which release the link
+    follows.
     """
     newest, patch = max(((row.toolkit, row.patch) for row in changed), default=(0, 0))
     return Objects(

@@ -33,7 +33,7 @@ def select_kernels(merged: Merged) -> Marks:
 def _named_kernels(merged: Merged) -> Marks:
     """Return, by entity, whether an option or host code names the kernel.
 
-    Empty if neither selects kernels.
+    Empty if neither selects kernels, and with -g.
     """
     objects = merged.objects
     options = objects.job.options

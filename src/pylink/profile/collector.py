@@ -57,7 +57,7 @@ class Recorder(Observer):
         self.loads_folding = "pylink.phases.fold" not in sys.modules
 
     def step_ended(self, name: str, detail: object) -> None:
-        """Record the cost of step `name`, and its `detail`: data of its own, or None."""
+        """Record the cost of step `name`, and its `detail`: data that the result lacks, or None."""
         now = self._clock.now()
         self._steps.append(Step(name, cost_between(self._step_start, now)))
         self._step_start = now
@@ -106,7 +106,7 @@ def profile_outline(record: Recorder) -> Profile:
 
 
 def profile_of(record: Recorder, results: PhaseResults) -> Profile:
-    """Return the profile of a link; `results` may end after layout."""
+    """Return the profile of a link from its results, of which `final` may be None."""
     objects, placed = results.objects, results.placed
     profile = profile_outline(record)
     profile.names = objects.names

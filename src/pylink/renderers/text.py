@@ -97,7 +97,7 @@ class TextRenderer(Renderer):
         self._withheld: set[tuple[str, str]] = set()
 
     def for_target(self, target: str | None) -> None:
-        """Set the architecture at the end of later records; None for none."""
+        """Set the architecture that stands at the end of later records; None to name none."""
         self.suffix = suffix_of(target)
 
     def emit(self, diagnostic: Diagnostic) -> None:
@@ -215,7 +215,7 @@ class TextRenderer(Renderer):
 def _detail_lines(diagnostic: Diagnostic) -> list[str]:
     """Return lines with what the message lacks: the location in the cubin, the symbol (demangled).
 
-    None for notes and for records that are not at the top level.
+    The list is empty for notes and for records that are not at the top level.
     """
     lines: list[str] = []
     if diagnostic.type != TOP_LEVEL or diagnostic.level == NOTE:
