@@ -222,8 +222,8 @@ def link_inputs(
 class Registration:
     """Writes the file of --register-link-binaries when a link ends.
 
-    nvlink writes it right after merging. So it is also written if a later phase reports
-    errors, except for one that ends the link at once.
+    nvlink writes it right after merging, so errors of later phases do not prevent it. Here, no
+    error after loading does, except for one that ends the link at once.
     """
 
     __slots__ = ("loaded", "registered", "sink")

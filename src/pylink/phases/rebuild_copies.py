@@ -1,8 +1,9 @@
 """Call frames of functions with a copy that a later one replaced (sm_100 on).
 
 The plain FDEs come from the mercury ones. A function's first FDE gets the instructions of all its
-copies, at machine-code offsets of the copy that stays. Each further FDE is replaced by its copy's
-mercury CIE and FDE, without instructions. docs/format-notes/family-c-debug.md has the evidence.
+copies, each at its offset in the code of its own copy, up to the end of the copy that stays. Each
+further FDE is replaced by its copy's mercury CIE and FDE, without instructions.
+docs/format-notes/family-c-debug.md has the evidence, and how nvlink's offsets differ.
 
     two copies of F, the second stays     FDE 1 of F: instructions of both copies
                                           FDE 2 of F: its mercury CIE, no instruction

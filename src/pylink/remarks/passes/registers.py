@@ -50,7 +50,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 
 def _emit_limits(merged: Merged, remarks: Remarks, view: View) -> None:
-    """Emit remarks on kernels that call a function with more registers than the kernel may have.
+    """Emit remarks on kernels that reach a function with more registers than the kernel may have.
 
     Such a link fails.
     """
