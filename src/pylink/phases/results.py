@@ -97,9 +97,9 @@ class Merged(MergedTables):
     """The sections and symbols of the output.
 
     `replacements` has contents that replace those of inputs, and the output's sections that they
-    belong to. `folding` is the comparison of Mercury sections, for observers, else None.
-    `exceeds_registers` says that a kernel reaches a function with more registers than its limit,
-    `undefined` has the entities that an executable lacks. Layout reports both; merge reports
+    belong to. `folding` is the comparison of Mercury sections, None unless observers or -edbg need
+    it. `exceeds_registers` says that a kernel reaches a function with more registers than its
+    limit, `undefined` has the entities that an executable lacks. Layout reports both; merge reports
     `undefined` if the link ends there.
     """
 
