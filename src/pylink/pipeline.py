@@ -87,8 +87,8 @@ def link(
 
     `plan` has the files that will be written. With `shows_progress` a terminal shows the link's
     progress, after a second. `registered` is filled in place of the file of
-    --register-link-binaries. `shared` has inputs that other links read, too. `on_phase_end`: see
-    `Steps`.
+    --register-link-binaries. `shared` has inputs that other links read, too. `on_phase_end` is
+    called with the tag of each phase that ended.
     """
     timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE_PHASES else None)
     timing = open_timing(options, sink)
@@ -138,7 +138,7 @@ def close_observers(
 class Runner:
     """Runs a phase on results of earlier ones, times it under its tag and calls the observers.
 
-    A phase that reported errors and returned None ends the link.
+    A phase that returns None after errors, its own or earlier ones, ends the link.
     """
 
     __slots__ = ("sink", "steps", "timer")
@@ -222,8 +222,8 @@ def link_inputs(
 class Registration:
     """Writes the file of --register-link-binaries when a link ends.
 
-    nvlink writes it right after merging. So it is also written if a later phase reports
-    errors, except for one that ends the link at once.
+    nvlink writes it right after merging, so errors of later phases do not prevent it. Here, no
+    error after loading does, except for one that ends the link at once.
     """
 
     __slots__ = ("loaded", "registered", "sink")

@@ -16,6 +16,7 @@ class Sites:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """Call `add_sites`, which removes this finder, and search the import path again."""
         add_sites()
         return PathFinder.find_spec(name, path)  # type: ignore[arg-type]
 

@@ -102,12 +102,12 @@ def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) 
 def find_undefined(loaded: Loaded) -> set[bytes]:
     """Return the names that an executable of these cubins lacks.
 
-    Empty if a cubin is damaged, or if definitions contradict each other.
+    Empty if a cubin is damaged, or if two symbols of one name contradict each other.
     """
     files, sections, symbols, faults = elfread.parse(loaded.arena, loaded.extents)
     if faults:
         return set()
-    # Files whose properties differ from those of the file in front of them.
+    # At least the first file, and files of another toolkit, target or flags than the file before.
     changed = [files[number] for number in elfread.find_changes(files)]
     merged = Merged(make_objects(loaded, files, sections, symbols, changed).seal())
     if resolve.resolve(merged):
@@ -122,8 +122,8 @@ def read_modules(
 ) -> LendableModules | None:
     """Read the modules that libraries lend, with PTX compiled.
 
-    `lenders` has the module ids that each library can lend. None without code for the target, or
-    after an error.
+    `lenders` has the module ids that each library can lend. None without code for the target, and
+    if a library is damaged, or has another number of ids than of containers.
     """
     job = loaded.job
     sources = Sources()

@@ -24,7 +24,7 @@ def clash_hints(merged: Merged, kind: str, symbol: int, first: int) -> tuple[lis
     """Return notes on a clash of two symbol rows, and the symbol row of the earlier declaration.
 
     `kind` is the kind of the diagnostic, such as "size-mismatch". `first` is the symbol row that
-    was read first.
+    was read first; it is also the returned one, except for prototypes.
     """
     objects = merged.objects
     if kind == "prototype-mismatch":

@@ -46,7 +46,7 @@ KINDS = {
     ReadFault.OSABI: ("wrong-abi", ""),
 }
 # By reason, for those not in KINDS: the kind of diagnostic, and the text of its argument `reason`,
-# which shows the numbers `value` and `limit` of the fault.
+# which may show the numbers `value` and `limit` of the fault.
 # fmt: off
 TEXTS = {
     ReadFault.TOO_LARGE: ("malformed",
@@ -75,10 +75,11 @@ TEXTS = {
     ReadFault.ELF_FLAGS: ("malformed", "e_flags {value:#x} have bits that no toolkit sets"),
 }
 # fmt: on
-# Reasons whose value is shown as a hexadecimal number.
+# Reasons of KINDS whose value is shown as a hexadecimal number.
 HEXADECIMAL = (ReadFault.SECTION_NAME, ReadFault.SECTION_TYPE)
 
-# Section types of the tables of unified functions and variables, which several programs share.
+# Section types of the tables of unified functions and data (symbols `__UFT...` and `__UDT...`),
+# which an executable made by pylink cannot have.
 UNIFIED_TABLES = (elf.SHT_CUDA_UFT_ENTRY, elf.SHT_CUDA_UDT_ENTRY)
 
 # Kinds of diagnostics whose text is nvlink's and does not say what the file is. They get a hint
@@ -93,7 +94,7 @@ RECORD_REASONS = (
     ReadFault.RECORD_SIZE,
 )
 
-# Reasons about a relocation: the `index` of the fault is the row of the relocation.
+# Reasons about a relocation: the `index` of the fault is its number, from 0, in its section.
 RELOCATION_REASONS = (ReadFault.RELOC_SYMBOL, ReadFault.RELOC_OFFSET, ReadFault.RELOC_TYPE)
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pylink.options.model import Input, Options
     from pylink.options.plan import OutputPlan
 
-# Bit of -edbg: print a line for each file whose Mercury sections fold (are omitted as copies of an
-# earlier file's), and for each file that is compared but does not fold.
+# Bit of -edbg: print the inputs, which of their Mercury sections fold (are omitted as copies of an
+# earlier file's), and the outcome for each file that was compared with an earlier one.
 TRACE_FOLDS = 1
 
 
@@ -28,7 +28,7 @@ class Job:
     LinkMode. `steps` passes the ends of steps to observers. `mapped` are the inputs that are mapped
     into memory. `pages` has the memory of arenas (buffers that hold all inputs), which later links
     reuse. With `traces_folds` -edbg prints what becomes of Mercury sections. With `keeps_copies`
-    nothing is folded, like --merc-dedup=off.
+    no Mercury section is omitted as a copy, like --merc-dedup=off.
     """
 
     __slots__ = (
@@ -74,14 +74,15 @@ class Job:
 
     @property
     def uses_host_info(self) -> bool:
-        """Whether kernels that no host code names are removed."""
+        """Whether options let the link remove kernels that no host code names."""
         return self.compiles_by_host_info and not (self.debug or self.options.relocatable_link)
 
     @property
     def compiles_by_host_info(self) -> bool:
-        """Whether LTO of a whole program omits kernels and variables that no host code names.
+        """Whether options let LTO of a whole program omit what no host code names.
 
-        LTO does so even with -g, which makes the link keep all kernels.
+        That is kernels and variables. LTO does so even with -g, which makes the link keep all
+        kernels.
         """
         options = self.options
         return not (options.ignore_host_info or options.kernels_used or options.variables_used)
@@ -120,7 +121,7 @@ class Job:
 
     @property
     def dumps_calls(self) -> bool:
-        """Whether to print the call graph; not for -r, since only executables have one."""
+        """Whether to print the call graph; never with -r, as in nvlink."""
         options = self.options
         return self.executable and (options.dump_callgraph or options.dump_callgraph_no_demangle)
 

@@ -47,14 +47,15 @@ SHORT_ADD_CHIPS = (120, 121)
 
 
 def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
-    """Return the inputs with kernels rewritten for the link.
+    """Return the inputs with code rewritten for the link.
 
-    It is `objects` itself if no kernel changes, and after an error.
+    It is `objects` itself if no code changes, and if some of it cannot be rewritten, which is
+    reported as an error.
     """
     # Files from before 13.0 are converted first: only their capsules (functions in mercury form) if
     # the link follows a release before 13.0, else only their code.
     early_mode = MODE_EARLY_CAPSULES if objects.traits & TRAIT_EARLY_FILES else MODE_EARLY_CODE
-    # Each step has the number of a file, and the mode in which its kernels are changed.
+    # Each step has the number of a file, and the mode in which its code is changed.
     steps = [(number, early_mode) for number in elfread.find_flagged(objects.files, FileFlag.EARLY)]
     steps += _outdated_files(objects)
     mode = _barrier_mode(objects)
@@ -161,7 +162,7 @@ def _barrier_mode(objects: Objects) -> int | None:
 
 
 def _report_broken(objects: Objects, faults: Faults, sink: Sink) -> None:
-    """Report a file that is not valid after its kernels were rewritten."""
+    """Report the first of `faults`, in files that are not valid after their code was rewritten."""
     from pylink.inputs.loaded import Loaded
     from pylink.phases.faults import report_fault
 

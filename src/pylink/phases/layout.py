@@ -128,7 +128,7 @@ def _check_deleted(placed: Placed, sink: Sink) -> None:
 
 
 def _fold_constants(placed: Placed) -> None:
-    """Give identical pieces of the constant bank one place, in a link that selects kernels."""
+    """Keep only one of equal small pieces of the constant bank; for links that select kernels."""
     from pylink._native import constants
 
     constants.fold_pieces(placed)

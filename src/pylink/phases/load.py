@@ -42,8 +42,8 @@ def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) 
         from pylink._native.sharing import compact
 
         return load_plain(job, batches[0].names, *compact(batches[0].arena, batches[0].extents))
-    # A mapped input has a lease: a program that opens it to write waits until it is unmapped.
-    # Unpacking may run a compiler, which takes long, so the inputs are copied and unmapped now.
+    # A mapped input has a lease: a program that opens it to write waits, up to 45 s, until it is
+    # unmapped. Unpacking may run a compiler, which takes long, so inputs are copied and unmapped.
     job.mapped.end(keeps=True)
     from pylink.inputs.unpacking import unpack  # plain cubins need none of it
 
@@ -61,7 +61,8 @@ def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) 
 def load_plain(job: Job, names: list[str], arena: bytes, extents: bytes) -> Loaded:
     """Return the inputs of a link, all of which are cubins.
 
-    Cubins of the device runtime that no other cubin needs are omitted.
+    Cubins of the device runtime that no other cubin needs are omitted, except with
+    --keep-system-libraries.
     """
     loaded = Loaded(job, names, arena, extents)
     if not any(SYSTEM_LIBRARY in name for name in names):

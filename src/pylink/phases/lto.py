@@ -36,8 +36,9 @@ class Optimized:
     """The program after link-time optimization.
 
     `ptx` is its text, compiled by `compilers`. `whole_program` says that no cubin is linked with
-    it. `toolkit` is the newest toolkit of the cubins beside it. `image` is the output of the link
-    once it is finished, else empty. If it is still empty after ptxas-lto, `loaded` must be linked.
+    it. `toolkit`, which only cicc-lto sets, is the newest toolkit of the cubins beside it. `image`
+    is the output of the link once it is finished, else empty. If it is still empty after ptxas-lto,
+    `loaded` must be linked.
     """
 
     __slots__ = ("compilers", "image", "job", "loaded", "ptx", "toolkit", "whole_program")

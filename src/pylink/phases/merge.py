@@ -99,7 +99,7 @@ def _warn_of_whole_programs(objects: Objects, clashes: Clashes, sink: Sink) -> N
 
 
 def _report_clashes(merged: Merged, clashes: Clashes, sink: Sink) -> None:
-    """Report definitions of one symbol that contradict each other."""
+    """Report symbols of one name that contradict each other, and end the link if there are any."""
     if clashes:
         from pylink.phases.report_symbols import report_clashes
 
@@ -118,7 +118,7 @@ def _fold_mercury(merged: Merged, sink: Sink) -> None:
     """Find Mercury sections that repeat another input's.
 
     Bytes are compared only if files agree in kinds, sizes and names of these sections, which is
-    rare.
+    rare. If observers or -edbg need the decisions, all files are compared.
     """
     job = merged.objects.job
     numbers = elfread.find_ties(merged.objects)
@@ -130,7 +130,7 @@ def _fold_mercury(merged: Merged, sink: Sink) -> None:
 
 
 def _report_borrowed(merged: Merged, sink: Sink) -> None:
-    """Report variables of code borrowed from libraries, of which each image has its own copy."""
+    """Report variables of modules that a library's image has, too: each image has its own copy."""
     libraries = merged.objects.libraries
     if libraries is not None and libraries.copied:
         from pylink.phases.report_borrowed import report_borrowed
@@ -178,7 +178,10 @@ def _check_patches(merged: Merged, sink: Sink) -> None:
 
 
 def _report_recursion(merged: Merged, sink: Sink) -> bool:
-    """Warn of recursive kernels; return whether kernels call functions with too many registers."""
+    """Warn of kernels with unbounded stack; return whether any kernel exceeds its registers.
+
+    It does if it reaches a function with more registers than it was limited to itself.
+    """
     recursive, exceeds_registers = native_functions.find_recursive(merged)
     if recursive and not merged.objects.job.options.suppress_stack_size_warning:
         from pylink.phases.report_symbols import report_recursion

@@ -71,7 +71,8 @@ def note_deficit(options: Options, release: Release) -> int:
 def virtual_sm(objects: Objects) -> int:
     """Return the lowest SM number of the PTX that inputs were compiled from, at most the target's.
 
-    A release before 13.0 counts only the last input if the target is sm_100 or later.
+    A release before 13.0 counts only the last input if the target is sm_100 or later. The target's
+    number if no input counts.
     """
     target = objects.job.target
     if objects.traits & TRAIT_EARLY_FILES and target.family == FAMILY_C and objects.names:
@@ -109,7 +110,8 @@ def compat_note(merged: Merged, *, has_code: bool) -> bytes:
     objects = merged.objects
     target = objects.job.target
     if not objects.names and target.family != FAMILY_A:
-        # A link without cubins states the target's suffix, and no features (a word of 8 bytes).
+        # A link without cubins states the target's suffix, and from sm_100 on that the code has no
+        # features (a word of 8 bytes).
         suffix_record = bytes((BVAL, ACCELERATOR_TARGET, target.specific, 0))
         no_features = bytes((SVAL, FASTPATH_FEATURES, 8, 0, *[0] * 8))
         return suffix_record + (no_features if target.family == FAMILY_C else b"")

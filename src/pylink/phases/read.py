@@ -37,7 +37,8 @@ def read(sink: Sink, loaded: Loaded) -> Objects | None:
 
         report_fault(faults[0], loaded, files, sections, sink)
         return None
-    # Files whose properties differ from those of the file in front of them.
+    # The first file, files of another toolkit, target or flags than the file before, and files of
+    # which `_check_targets` may complain.
     changed = [(number, files[number]) for number in elfread.find_changes(files)]
     objects = make_objects(loaded, files, sections, symbols, [row for _, row in changed])
     release = sink.follows = objects.release
@@ -59,7 +60,8 @@ def _inputs_without_host_code(loaded: Loaded) -> list[str]:
 def _check_targets(objects: Objects, changed: list[tuple[int, FileRow]], sink: Sink) -> None:
     """Refuse inputs that the target cannot run, and inputs of a too old or too new toolkit.
 
-    `changed` has number and row of each file whose properties differ from the previous file's.
+    `changed` has number and row of the first file, and at least of each file whose toolkit, target
+    or flags differ from the previous file's.
     """
     job, release = objects.job, objects.release
     has_whole_program = False  # among the files so far

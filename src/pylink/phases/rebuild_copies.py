@@ -1,8 +1,9 @@
 """Call frames of functions with a copy that a later one replaced (sm_100 on).
 
 The plain FDEs come from the mercury ones. A function's first FDE gets the instructions of all its
-copies, at machine-code offsets of the copy that stays. Each further FDE is replaced by its copy's
-mercury CIE and FDE, without instructions. docs/format-notes/family-c-debug.md has the evidence.
+copies, each at its offset in the code of its own copy, up to the end of the copy that stays. Each
+further FDE is replaced by its copy's mercury CIE and FDE, without instructions.
+docs/format-notes/family-c-debug.md has the evidence, and how nvlink's offsets differ.
 
     two copies of F, the second stays     FDE 1 of F: instructions of both copies
                                           FDE 2 of F: its mercury CIE, no instruction
@@ -31,7 +32,7 @@ MERC_FRAME = ".nv.merc.debug_frame"
 R_MERCURY_ADDRESS64 = 0x1003D
 
 CIE_ID = 0xFFFFFFFFFFFFFFFF  # in place of the CIE pointer: the record is a CIE
-NO_LIMIT = CIE_ID
+NO_LIMIT = CIE_ID  # larger than any code offset
 # Instructions by the number of their LEB128 operands.
 TWO_OPERANDS = (dwarf.CFA_OFFSET_EXTENDED, dwarf.CFA_REGISTER, dwarf.CFA_DEF_CFA)
 ONE_OPERAND = (
@@ -110,8 +111,8 @@ def _add_instructions(
 ) -> None:
     """Add the plain instructions up to mercury offset `limit` to `program`.
 
-    Rows are code offset and instruction; b"" is an advance, which adds nothing. ValueError if the
-    two lists do not correspond.
+    Rows are code offset and instruction; b"" is an advance, which adds its offset without an
+    instruction. ValueError if the lists do not have equally many rows.
     """
     # A mercury program starts with an advance by 0, which has no counterpart: it is skipped.
     plain = [entry for entry in plain_rows if entry != (0, b"")]
@@ -176,7 +177,10 @@ def _pad_record(record: bytes) -> bytes:
 
 
 def _read_record(contents: bytes, start: int) -> bytes:
-    """Return the CIE or FDE at an offset of a section; ValueError if it is truncated."""
+    """Return the CIE or FDE at an offset of a section.
+
+    `struct.error` or ValueError if it is truncated: in its head, or after that.
+    """
     size = dwarf.FDE_POINTER + unpack_from("<Q", contents, start + 4)[0]
     if start + size > len(contents):
         raise ValueError("a record of a call frame section is truncated")

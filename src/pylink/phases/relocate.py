@@ -76,7 +76,7 @@ def _unmap_inputs(placed: Placed, sink: Sink) -> None:
 
 
 def _report_deleted(placed: Placed, patches: Patches, row: int, sink: Sink) -> NoReturn:
-    """Refuse a relocation whose symbol was deleted."""
+    """Refuse row `row` of `patches`, a field that cannot be written, as one of a deleted symbol."""
     from pylink.phases.report_symbols import report_deleted
 
     def explain(diagnostic: Diagnostic) -> None:

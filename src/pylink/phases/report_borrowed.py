@@ -1,6 +1,6 @@
-"""Part of merge: reports variables of borrowed modules, of which each image has its own copy.
+"""Part of merge: reports variables of modules that a library's image has, too.
 
-Loaded only in links that borrow code of device-linked libraries.
+Each image then has its own copy of them. Loaded only in links with such modules.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ _KINDS_OF_VARIABLES = (sectionkinds.GLOBAL, sectionkinds.GLOBAL_INIT, sectionkin
 
 
 def report_borrowed(merged: Merged, sink: Sink) -> None:
-    """Refuse managed variables of borrowed modules that live code uses; warn of other variables.
+    """Report variables of modules that a library's image has, too, if live code or data uses them.
 
-    A constant variable counts only if host code of the libraries may write it: if that code names
-    the variable, or if it is not known what it names (`libraries.written` is None).
+    Managed variables of borrowed modules, which only the library registers, are refused; others
+    get a warning. A constant variable counts only if host code of the libraries may write it: if
+    that code names the variable, or if it is not known what it names (`libraries.written` is None).
     """
     objects = merged.objects
     libraries = objects.libraries

@@ -22,7 +22,7 @@ LEGEND = (
 
 
 def report_registers(merged: Merged, sink: Sink, *, dump: bool) -> None:
-    """Report functions that need more registers than a kernel which calls them may have.
+    """Report functions that need more registers than a kernel which reaches them may have.
 
     With `dump` print all register counts that propagate to kernels.
     """

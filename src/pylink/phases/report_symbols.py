@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pylink.locate.references import Reference
     from pylink.phases.results import Merged, Objects
 
-# By kind of a ClashRow: the kinds of the diagnostic, and of the note on the earlier definition
-# (None: no note).
+# By kind of a ClashRow (two symbols of one name that contradict each other): the kinds of the
+# diagnostic, and of the note on the earlier symbol (None: no note).
 CLASH_KINDS: dict[int, tuple[str, str | None]] = {
     Clash.MULTIPLE: ("multiple-definition", "first-defined-here"),
     Clash.SIZE: ("size-mismatch", "first-specified-here"),
@@ -32,7 +32,7 @@ CLASH_KINDS: dict[int, tuple[str, str | None]] = {
     Clash.COMMON: ("common-too-large", None),
 }
 
-# Number of references of a symbol that are listed, and number of listed calls of a cycle.
+# Most references of a symbol that a diagnostic shows, and most calls of a cycle.
 MOST_REFERENCES = 10
 
 # Most references of a symbol whose source lines are looked up, to list each line once.
@@ -40,12 +40,12 @@ MOST_LOOKED_UP = 1000
 
 _INSTRUCTION_SIZE = 16  # in bytes
 
-# Most calls follow within this many bytes after the return address is set.
+# A call usually follows within this many bytes after the instruction that sets its return address.
 _CALL_DISTANCE = 0x20
 
 
 def report_clashes(merged: Merged, clashes: Clashes, sink: Sink) -> None:
-    """Report conflicting definitions, and end the link."""
+    """Report symbols of one name that contradict each other, and end the link."""
     from pylink.phases.clash_hints import clash_hints
 
     objects = merged.objects
@@ -116,6 +116,8 @@ def report_undefined(merged: Merged, sink: Sink) -> None:
     hints = _reference_hints(merged, undefined)
 
     def explain_entity_uses(entity: int) -> Callable[[Diagnostic], None]:
+        """Return a function that adds the uses of an undefined entity to a diagnostic."""
+
         def explain(diagnostic: Diagnostic) -> None:
             if not references:  # one pass finds the references of all symbols
                 from pylink.locate.references import find_references
@@ -144,7 +146,11 @@ def report_deleted(explain: Callable[[Diagnostic], None], sink: Sink) -> NoRetur
 
 
 def _reference_hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnostic]]:
-    """Return, by undefined entity, hints on files that define it and on similar names."""
+    """Return, by undefined entity, hints on files that define it and on similar names.
+
+    If no entity has any, the first one has hints on files whose device code is not linked, and on
+    libraries that are missing.
+    """
     objects = merged.objects
     names = {entity: entity_name(merged, entity) for entity in undefined}
     names_wanted = set(names.values())
@@ -309,8 +315,8 @@ def _find_call(merged: Merged, section: int, callee: int, *, is_self: bool) -> i
     """Return the first offset in a function section at which it calls `callee`; None if not found.
 
     A function's call of itself has no relocation. But the return address, which is set in front of
-    any call, has one that names the function itself. If no relocation for another function follows
-    soon, that relocation is returned as the place of the call.
+    any call, has one that names the function itself. If no relocation for another symbol follows
+    soon, the offset of that relocation is returned as the place of the call.
     """
     from pylink.locate.references import find_uses
 

@@ -27,10 +27,10 @@ class Objects(ObjectTables):
     """The inputs: `arena` holds their bytes, the tables describe them.
 
     By file, `names` has the inputs' names, and `source_numbers` the number of the input or archive
-    member that contained the file; it is empty for a link of plain cubins. `references` are the
-    kernels that host code uses, None if host code does not select kernels. `libraries` are the
-    shared libraries with device code, if any. `places` caches source lines for diagnostics.
-    `release` is the nvlink release that the output reproduces.
+    member that contained the file; `source_numbers` is empty for a link of plain cubins.
+    `references` has patterns for the kernels and variables that host code uses, None if host code
+    does not select kernels. `libraries` are the shared libraries with device code, if any. `places`
+    caches source lines for diagnostics. `release` is the nvlink release that the output reproduces.
     """
 
     UNSEALED = ("places",)  # attributes that may be set after `seal`
@@ -97,9 +97,10 @@ class Merged(MergedTables):
     """The sections and symbols of the output.
 
     `replacements` has contents that replace those of inputs, and the output's sections that they
-    belong to. `folding` is the comparison of Mercury sections, for observers. `exceeds_registers`
-    says that a kernel calls a function with more registers than its limit, `undefined` has the
-    entities that an executable lacks: both are reported when sizes are known.
+    belong to. `folding` is the comparison of Mercury sections, None unless observers or -edbg need
+    it. `exceeds_registers` says that a kernel reaches a function with more registers than its
+    limit, `undefined` has the entities that an executable lacks. Layout reports both; merge reports
+    `undefined` if the link ends there.
     """
 
     __slots__ = ("exceeds_registers", "folding", "replacements", "undefined")
@@ -132,8 +133,9 @@ def make_objects(
 ) -> Objects:
     """Return `Objects` of parsed tables, not sealed yet: columns can still change.
 
-    `changed` are the rows of files whose properties differ from the previous file's. The newest
-    toolkit in them decides which release the link follows.
+    `changed` has the rows of the first file, and at least of each file whose toolkit, target or
+    flags differ from the previous file's. The newest toolkit in them decides which release the link
+    follows.
     """
     newest, patch = max(((row.toolkit, row.patch) for row in changed), default=(0, 0))
     return Objects(

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 
 
 def select_kernels(merged: Merged) -> Marks:
-    """Return, by entity, whether an option or host code selects the kernel.
+    """Return, by entity, whether the kernel is selected: by an option, or by host code.
 
-    Empty if neither selects kernels: then all stay. Kernels of borrowed modules are not selected:
-    they stay only if device code launches them.
+    If neither selects kernels, all are selected, and the result is empty, unless modules are
+    borrowed. A kernel of a borrowed module is selected only if device code takes its address, to
+    launch it.
     """
     selected = _named_kernels(merged)
     libraries = merged.objects.libraries
@@ -32,7 +33,7 @@ def select_kernels(merged: Merged) -> Marks:
 def _named_kernels(merged: Merged) -> Marks:
     """Return, by entity, whether an option or host code names the kernel.
 
-    Empty if neither selects kernels.
+    Empty if neither selects kernels, and with -g.
     """
     objects = merged.objects
     options = objects.job.options

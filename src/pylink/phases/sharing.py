@@ -148,7 +148,8 @@ class SharedInputs:
     def add(self, inputs: Sequence[Input], plan: OutputPlan, sink: Sink) -> None:
         """Read the inputs that were not read before, into one batch.
 
-        An input that `plan` would overwrite is a fatal error. Unreadable inputs are omitted.
+        An input that `plan` would overwrite is a fatal error. Inputs that are empty, or of which no
+        size is known, are omitted; all are if reading one fails, or without enough memory.
         """
         new_inputs = dict(zip(_keys(inputs), inputs, strict=True))
         if self._places:

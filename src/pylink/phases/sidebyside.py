@@ -29,7 +29,7 @@ def run_side_by_side(
     count: int,
     raised: list[BaseException] | None = None,
 ) -> None:
-    """Call `work` for each item, in order, from `count` threads; raises the first exception.
+    """Call `work` for each item, in order, from at most `count` threads; raise the first exception.
 
     Native functions use the remaining threads of the process, and more as these threads end.
     Exceptions are appended to `raised` at once: work that waits for other work looks there.
@@ -101,7 +101,7 @@ def _start_thread(run: Callable[[LockType], None]) -> LockType | None:
 def map_side_by_side(
     work: Callable[[Item], Result], items: Sequence[Item], count: int
 ) -> list[Result]:
-    """Return the result of `work` for each item, in order, computed by `count` threads."""
+    """Return the result of `work` for each item, in order, computed by at most `count` threads."""
     results: dict[int, Result] = {}
 
     def work_off(number: int) -> None:

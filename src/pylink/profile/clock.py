@@ -16,11 +16,12 @@ KIB, BLOCK_SIZE = 1024, 512
 
 
 class Moment:
-    """The values of clocks and counters at a moment; only their differences mean something.
+    """The values of clocks and counters at a moment.
 
-    Times are in nanoseconds. `cpu_ns` is the processor time of the process, `thread_ns` that of the
-    calling thread; both include compilers that have ended. `peak_kib` is the peak memory. Faults
-    are page faults, and `disk_blocks` were read from disks.
+    Only their differences mean something, except for `peak_kib`, the peak memory so far. Times are
+    in nanoseconds. `cpu_ns` is the processor time of the process, `thread_ns` that of the calling
+    thread; both include compilers that have ended. Faults are page faults, and `disk_blocks` were
+    read from disks.
     """
 
     __slots__ = (

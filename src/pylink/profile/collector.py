@@ -1,7 +1,8 @@
 """Observes one link and creates its profile.
 
 While the link runs, the clock is read at the ends of phases and steps, about forty times, and
-native code records the times of single inputs. At the end, it counts rows of the finished tables.
+native code records the times of single inputs. At the end, native code counts rows of the finished
+tables.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class Recorder(Observer):
         self.loads_folding = "pylink.phases.fold" not in sys.modules
 
     def step_ended(self, name: str, detail: object) -> None:
+        """Record the cost of step `name`, and its `detail`: data that the result lacks, or None."""
         now = self._clock.now()
         self._steps.append(Step(name, cost_between(self._step_start, now)))
         self._step_start = now
@@ -76,7 +78,7 @@ class Recorder(Observer):
         self._clock.close()
 
     def results(self) -> PhaseResults | None:
-        """Return the results of a successful link; None if LTO produced the whole program."""
+        """Return the results of a successful link; None if its output is that of LTO."""
         if "read" not in self.results_by_tag:
             return None
         objects, placed = self.results_by_tag["read"], self.results_by_tag["layout"]
@@ -104,7 +106,7 @@ def profile_outline(record: Recorder) -> Profile:
 
 
 def profile_of(record: Recorder, results: PhaseResults) -> Profile:
-    """Return the profile of a link; `results` may end after layout."""
+    """Return the profile of a link from its results, of which `final` may be None."""
     objects, placed = results.objects, results.placed
     profile = profile_outline(record)
     profile.names = objects.names

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from pylink.phases.results import Placed
 
-# Limits of listed input files of a section kind, and of listed symbols of one of these files.
+# Limits of listed input files of a section kind (similar files are listed as one), and of listed
+# symbols of one of these.
 MAX_FILES, MAX_SYMBOLS = 24, 8
 # Most similar inputs in a part that is divided by symbols; a part with more inputs is not.
 MAX_MEMBERS = 1000
@@ -95,7 +96,8 @@ def _group_inputs(files: Counter[int], names: Sequence[str]) -> list[tuple[str, 
 def _join_symbols(members: Sequence[Counter[str]]) -> Counter[str]:
     """Join the symbols of the inputs of one part: names that differ only in numbers become one.
 
-    `members` has the bytes of each symbol for each input.
+    `members` has the bytes of each symbol for each input. Names are demangled, except for those of
+    a single input, whose symbols are returned as they are.
     """
     if len(members) == 1:
         return members[0]

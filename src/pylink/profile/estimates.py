@@ -108,8 +108,9 @@ def debug_options(results: PhaseResults) -> dict[int, str]:
 def copy_floor_ns(profile: Profile, results: PhaseResults | None) -> int:
     """Return the least wall time in nanoseconds of reading the inputs and writing the output.
 
-    The link did both once. With `results`, they are repeated here `FLOOR_TURNS` times; the output
-    goes to an unnamed temporary file.
+    The link did both once. With `results`, each is repeated here `FLOOR_TURNS` times if possible:
+    inputs are read again if all are plain cubins in files; an output that was written goes to an
+    unnamed temporary file.
     """
     steps = steps_of(profile)
     reading_times = [steps["read_files"].wall_ns] if "read_files" in steps else [0]

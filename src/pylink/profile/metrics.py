@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pylink.profile.phase import Phase
     from pylink.profile.results import PhaseResults
 
-# Metrics that sum an attribute of input files, with an instance for each file.
+# Metrics that sum an attribute of input files, with an instance for each file where it is not 0.
 FILE_METRICS = (
     ("file__bytes_input.sum", "size"),
     ("file__read_time_duration.sum", "read_ns"),
@@ -53,7 +53,7 @@ FILE_TOTALS = (
     ("sym__weak.sum", "weak"),
     ("sym__functions.sum", "functions"),
 )
-# Metrics with an instance for each section family.
+# Metrics that sum an attribute of section families, with an instance for each where it is not 0.
 SECTION_METRICS = (
     ("sect__merged.sum", "kept_sections"),
     ("sect__input_bytes.sum", "input_bytes"),

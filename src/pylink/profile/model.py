@@ -31,7 +31,7 @@ class Profile(Measured):
     * `arch`, `sm`: the target, such as sm_90a, and its number.
     * `release`: the release of nvlink that the link follows; None if no cubins were linked.
     * `names`, `input_bytes`: the linked cubins, and their bytes together.
-    * `opened_names`, `opened_bytes`: the files that contain them, and their bytes.
+    * `opened_names`, `opened_bytes`: the inputs as given, such as archives, and their bytes.
     * `output`, `output_bytes`: the output file, None for a link in memory, and its size.
     * `parsing`, `reading`: times as a TIME row by cubin, and by opened file; None if unknown.
     * `folding`: the result of deduplication; None for a link without it.

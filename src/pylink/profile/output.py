@@ -82,15 +82,17 @@ def write_outputs(
 ) -> None:
     """Write the files that the options name; report those that cannot be written.
 
-    `results` is None if LTO produced the whole program.
+    `results` is None if LTO produced the output: the whole program, or PTX.
     """
 
     def trace() -> bytes:
+        """Return the contents of the file of --time-trace."""
         from pylink.profile.timetrace import encode, trace_events
 
         return encode(trace_events(profile), profile.created)
 
     def aprof() -> bytes:
+        """Return the contents of the file of --profile-aprof."""
         from pylink.aprof.writer import encode
         from pylink.profile.replay import replay
         from pylink.profile.routines import aprof_report
@@ -99,6 +101,7 @@ def write_outputs(
         return encode(aprof_report(profile, parts))
 
     def report() -> bytes:
+        """Return the contents of the file of --profile; report problems with its sections."""
         from pylink.profile.report import link_report
         from pylink.report import report_bytes
         from pylink.report.preparation import prepare

@@ -11,7 +11,7 @@ When a whole link ran after a small part, it took 5 to 15 % longer than when it 
 link twice as large. Forecasts took this for growth.
 
 If the first inputs use symbols of later ones, these are undefined, which every phase tolerates.
-A part with any other error ends after layout.
+A part with any other error ends after layout, or has no profile if merge ends the link.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SIZE_COUNT = 8
 # Least ratio of the size of a part to the next smaller one.
 LEAST_RATIO = 1.01
 
-# Parts from this share of the link on have three sizes per doubling, since they decide forecasts.
+# Parts above this share of the link have three or more sizes per doubling: they decide forecasts.
 LARGE_SHARE = 0.125
 LARGE_RATIO = 2 ** (1 / 3)
 

@@ -2,8 +2,8 @@
 
 Names of metrics are `unit__quantity.rollup`: `link` is a whole phase, `file` reading, `sym`, `sect`
 and `reloc` the tables, `dedup` comparing, `elf` the output, `py` the interpreter. Their words
-determine the units that `ncu` shows. Instances are by input file, section family, relocation type,
-step or pair. docs/profile.md lists all of them.
+determine the units that `ncu` shows. Most instances are by input file, section family, relocation
+type, step or pair. docs/profile.md lists all of them.
 """
 
 from __future__ import annotations

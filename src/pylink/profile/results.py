@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class PhaseResults:
-    """The inputs and the results of a link; `final` is None if it ended after layout.
+    """The inputs and the results of a link; `final` is None if it ended before finalize.
 
     `objects` are the inputs as read. From sm_100 on, `placed.merged.objects` may be others, since
     merge replaces inputs whose kernels it rewrites.

@@ -23,7 +23,7 @@ MAX_IMAGE_SIZE = 8 << 20
 # Bytes of an instruction from sm_70 on.
 INSTRUCTION_SIZE = 16
 
-# The first number of relocations of Mercury code, which has no instructions.
+# The first relocation type of Mercury code, which has no instructions.
 FIRST_MERCURY_TYPE = 0x10000
 
 
@@ -72,9 +72,10 @@ def section_of_busiest_function(results: PhaseResults) -> int | None:
 
 
 def field_bytes(relocation_type: int) -> int:
-    """Return the bytes that a relocation of type `relocation_type` changes.
+    """Return the number of bytes that a relocation of type `relocation_type` changes.
 
-    The name of the type has the width in bits after R_CUDA_; without a number it is 64.
+    The first number in the type's name after R_CUDA_ is taken as the width in bits; it is 64 if
+    the name has no number.
     """
     width = re.search(r"[0-9]+", relocation_name(relocation_type).partition("R_CUDA_")[2])
     return (int(width[0]) + 7) // 8 if width else 8

@@ -33,7 +33,10 @@ def fill_sizes(profile: Profile, sums: Sequence[int], results: PhaseResults) -> 
 def step_sizes(
     profile: Profile, sums: Sequence[int], results: PhaseResults
 ) -> dict[str, tuple[int, str]]:
-    """Map each step to the number of items it works on, and their unit."""
+    """Map names of steps to the number of items that they work on, and the unit.
+
+    Steps that are not in the result work on the bytes of the inputs.
+    """
     merged, placed = results.placed.merged, results.placed
     objects = merged.objects
     files = (len(objects.names), "files")

@@ -153,6 +153,7 @@ def _step_rows(phase: Phase) -> Iterator[StepRow]:
 
 
 def _step_row(phase: str, name: str | None, measured: Phase | Step) -> StepRow:
+    """Return the row of a phase (`name` None) or of its step `name`; `measured` is that object."""
     cost = measured.cost
     return StepRow(
         phase,

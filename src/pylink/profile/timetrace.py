@@ -40,7 +40,7 @@ class MalformedTrace(ValueError):
 
 
 def trace_events(profile: Profile) -> list[Event]:
-    """Return the events of a link: complete events by start, then totals, then metadata."""
+    """Return the events of a link: complete ones by thread and start, totals, then metadata."""
     pid = os.getpid()
     trace = _Trace(pid, profile.cost.start_ns)
     output = profile.output or ""

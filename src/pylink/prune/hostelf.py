@@ -153,7 +153,7 @@ def replace_contents(elf: HostElf, new: dict[int, tuple[bytes, dict[int, int]]])
 def _move_references(
     elf: HostElf, contents: list[bytearray], moved: dict[int, dict[int, int]]
 ) -> None:
-    """Update symbols in changed sections, and relocations that use these sections' symbols.
+    """Update symbols in changed sections, and relocations that use section symbols of these.
 
     `contents` has the contents of all sections, which are updated, and `moved` the new offsets in
     changed sections by section number and old offset.

@@ -160,9 +160,10 @@ def _selected_reductions(
 def _find_linked_copies(
     path: str, data: bytes, sizes: Sizes, linked: str, plan: PrunePlan
 ) -> list[Leaf]:
-    """Return relocatable cubins whose kernels a finished link contains, in units it registers.
+    """Return relocatable cubins that a finished link contains, in units that it registers.
 
-    Adds a note for each other relocatable cubin, which stays.
+    It contains a cubin if it has all its kernels, or all functions of a cubin without kernels. Each
+    other cubin of RELOCATABLE_SECTION stays, which is noted in `plan`.
     """
     registered = _registered_units(linked)
     both_sizes = measure([linked, path])  # the finished link is file 0

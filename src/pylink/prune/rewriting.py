@@ -88,7 +88,7 @@ class Rewriter:
         return bytes(rewritten + data[copied_end:])
 
     def _rewrite_object(self, data: bytes, name: str) -> bytes:
-        """Shrink the sections of device code of an object, and update references to containers."""
+        """Replace the containers in sections of an object, and update references to them."""
         by_section: dict[int, list[tuple[Embedded, bytes]]] = {}
         elf = HostElf(data, name)
         for code, replacement in self._containers(data, name):
@@ -119,7 +119,10 @@ class Rewriter:
         return None
 
     def _rewrite_finished(self, data: bytes, name: str) -> bytes:
-        """Drop entries of a library or program; others move to the front of their container."""
+        """Replace the containers of a library or program in place; zeros follow shorter ones.
+
+        NotPruned if one does not fit in the place of the old one.
+        """
         rewritten = bytearray(data)
         for code, replacement in self._containers(data, name):
             size = code.end - code.start

@@ -44,7 +44,7 @@ class OutputFile:
                 self._error = error
 
     def commit(self) -> None:
-        """Put the file in place; OSError if that or an earlier write failed, with no file left."""
+        """Put the file in place; OSError, and no new file, if that or an earlier write failed."""
         try:
             self._flush()
             if self._error is not None:

@@ -7,8 +7,8 @@ profusetwins   every section: the first one of the link that is equal to it, and
                replaces it; on in wizard mode
 
 `-Xopt -profuseX=true|false` switches the channel profuseX on or off. Wizard mode is on if the
-environment variable PYLINK_WIZARD is neither empty nor 0. The link stores its comparisons only if a
-channel is on.
+environment variable PYLINK_WIZARD is neither empty nor 0. If a channel is on, the link stores its
+comparisons.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _cost(stats: Stats) -> str:
 def twin_lines(merged: Merged, folding: Folding) -> Iterable[str]:
     """Yield a line for each Mercury section with its leader, and one for each that is replaced.
 
-    The leader is the first equal section of an earlier file.
+    The leader is the first of all equal sections, in the order of the files.
     """
     from pylink.dedup.analysis import section_twins
 

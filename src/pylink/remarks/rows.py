@@ -23,8 +23,9 @@ _KINDS = {DIAGNOSTICS[kind]: TAGS[kind] for kind in range(FAILURE, PASSED - 1, -
 class RemarkRow(NamedTuple):
     """A decision of the link: the pass, the decision, and the function or section.
 
-    `kind` is Passed, Missed, Analysis or Failure, `file` and `line` the location in the source.
-    `hotness` is the number of bytes that the decision concerns, if known.
+    `kind` is Passed, Missed, Analysis or Failure. `file` and `line` are the location in the source;
+    without one, `file` is a linked file, and `line` None. `hotness` is the number of bytes that the
+    decision concerns, if known.
     """
 
     kind: str

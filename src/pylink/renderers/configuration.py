@@ -79,7 +79,8 @@ def configure_sink(
     default. But the default format is `terminal_form` on a terminal, and `notes` is used if --notes
     is not given. Source files are looked for beside the files `inputs`. The renderer of the format
     replaces the sink's renderers and writes to `stream` (None: standard error). `tool` is the first
-    word of lines in nvlink's format. An unknown diagnostic in an option is a fatal error.
+    word of lines in nvlink's format. An unknown diagnostic in an option is a fatal error;
+    ValueError for an unknown format.
     """
     form = str(values.get("diagnostics_format") or values.get("output_mode") or "")
     if not form:
@@ -204,6 +205,7 @@ class LazyRenderer(Renderer):
         self._target: str | None = None
 
     def for_target(self, target: str | None) -> None:
+        """Keep the architecture that later records name, for the real renderer."""
         self._target = target
 
     def emit(self, diagnostic: Diagnostic) -> None:

@@ -28,6 +28,7 @@ class FileRenderer(Renderer):
         """Return the bytes of the complete file."""
 
     def close(self, sink: Sink) -> None:
+        """Write the file and put it in place, or report why that failed."""
         try:
             self._file.write(self.contents(sink))
             self._file.commit()

@@ -45,6 +45,7 @@ class LogRenderer(FileRenderer):
         self._lines: list[str] = []
 
     def for_target(self, target: str | None) -> None:
+        """Set the architecture that stands at the end of later records; None to name none."""
         self.suffix = suffix_of(target)
 
     def emit(self, diagnostic: Diagnostic) -> None:

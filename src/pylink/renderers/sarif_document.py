@@ -64,6 +64,7 @@ class SarifDocument(FileRenderer):
         self._arch = target
 
     def for_target(self, target: str | None) -> None:
+        """Set the architecture of later records; None for that of the document."""
         self._arch = target or self.target
 
     def emit(self, diagnostic: Diagnostic) -> None:

@@ -97,6 +97,7 @@ class TextRenderer(Renderer):
         self._withheld: set[tuple[str, str]] = set()
 
     def for_target(self, target: str | None) -> None:
+        """Set the architecture that stands at the end of later records; None to name none."""
         self.suffix = suffix_of(target)
 
     def emit(self, diagnostic: Diagnostic) -> None:
@@ -189,7 +190,7 @@ class TextRenderer(Renderer):
         return template.format_map(Fields(diagnostic, printable))
 
     def _number_text(self, diagnostic: Diagnostic) -> str:
-        """Return ` #501-D` for a remark or warning, also if -Werror made it an error.
+        """Return ` #501-D` for a note, remark or warning, also if -Werror made it an error.
 
         An empty text for other records, and without --display-error-number.
         """
@@ -212,7 +213,10 @@ class TextRenderer(Renderer):
 
 
 def _detail_lines(diagnostic: Diagnostic) -> list[str]:
-    """Return lines that nvlink's messages lack: the location in the cubin, a demangled name."""
+    """Return lines with what the message lacks: the location in the cubin, the symbol (demangled).
+
+    The list is empty for notes and for records that are not at the top level.
+    """
     lines: list[str] = []
     if diagnostic.type != TOP_LEVEL or diagnostic.level == NOTE:
         return lines

@@ -15,7 +15,7 @@ KINDS = (sectionkinds.DEBUG, sectionkinds.MERC_DEBUG)
 
 
 def emit(placed: Placed, remarks: Remarks) -> None:
-    """Emit a remark for each debug section of the inputs, then for each of the output.
+    """Emit a remark for each debug section of the inputs, then for each output section with these.
 
     Both follow the order of the sections in the files.
     """

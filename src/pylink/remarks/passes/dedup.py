@@ -114,9 +114,10 @@ def _emit_cost(
 
 
 def nearest_decisions(folding: Folding) -> list[Decision]:
-    """Return the decision for every file, in the order of `folding.decisions`.
+    """Return the decision for every compared file, in the order of `folding.decisions`.
 
-    The verdict of a kept file is the comparison with the most similar earlier file that is kept.
+    The verdict of a kept file is the comparison with the most similar earlier file that is kept, or
+    the last of these if none has an equal section; None for the first file.
     """
     candidates = analyze(folding.items, result=folding.result).candidates
     return [

@@ -18,7 +18,10 @@ REGISTER_BYTES = 4
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
-    """Emit remarks on kernels whose register count a callee raised; none for a relocatable link."""
+    """Emit remarks on kernels whose register count is that of a function that they reach.
+
+    None for a relocatable link.
+    """
     if not merged.objects.job.executable:
         return
     view = View(merged)
@@ -47,7 +50,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 
 def _emit_limits(merged: Merged, remarks: Remarks, view: View) -> None:
-    """Emit remarks on kernels that call a function with more registers than the kernel may have.
+    """Emit remarks on kernels that reach a function with more registers than the kernel may have.
 
     Such a link fails.
     """

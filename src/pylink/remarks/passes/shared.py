@@ -110,7 +110,7 @@ class SharedPass:
             self.arrays = self._arrays_of(users, arrays)
 
     def _arrays_of(self, kernels: set[int], arrays: set[int]) -> dict[int, list[int]]:
-        """Return the extern arrays to which the code of each kernel or of its callees refers.
+        """Return, by kernel, the extern arrays to which it or a function that it reaches refers.
 
         `arrays` are the entities of all extern arrays.
         """

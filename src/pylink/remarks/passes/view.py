@@ -49,7 +49,7 @@ class View:
         return self.at_symbol(self.entities[entity].winner)
 
     def at_symbol(self, symbol: int) -> Place:
-        """Return the source line of a definition, or its section if no line is known."""
+        """Return the source line of a symbol's definition, or else its section or file."""
         place = self._places.get(symbol)
         if place is None:
             place = self._places[symbol] = self._find(symbol)

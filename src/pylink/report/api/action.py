@@ -42,7 +42,7 @@ class IAction:
     NameBase_DEMANGLED: ClassVar[int] = 1
     NameBase_MANGLED: ClassVar[int] = 2
 
-    # Newer releases of Nsight Compute list these in this order, from which the numbers are.
+    # Newer releases of Nsight Compute list these in this order; the numbers follow the order.
     WorkloadType_KERNEL: ClassVar[int] = 0
     WorkloadType_RANGE: ClassVar[int] = 1
     WorkloadType_CMDLIST: ClassVar[int] = 2
@@ -54,7 +54,7 @@ class IAction:
         self._sources = sources
 
     def __str__(self) -> str:
-        """Return the function name."""
+        """Return the function name; "range" for a range."""
         return self._action.function_name if self._action.scope is Scope.LAUNCH else "range"
 
     def __len__(self) -> int:

@@ -96,7 +96,8 @@ DESCRIPTIONS = {
     "sym__weak.sum": "weak symbols that the inputs define",
 }
 
-# Names of metrics that contain the name of a phase, such as `link__merge_time_share.pct`.
+# Names of metrics that contain the name of a phase, such as `link__merge_time_share.pct`, or the
+# word `observers`.
 _PHASE_SHARE = re.compile(r"link__(\w+)_time_share\.pct")
 
 

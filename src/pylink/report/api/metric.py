@@ -227,6 +227,7 @@ class IMutableMetric(IMetric):
         return self._set_value(value, kind)
 
     def _set_value(self, value: Scalar, kind: ValueKind) -> bool:
+        """Set the value of the metric itself; return True."""
         self._metric.value, self._metric.kind = value, kind
         return True
 

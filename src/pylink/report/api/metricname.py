@@ -34,7 +34,7 @@ class Rollup(IntEnum):
 
 
 class Subtype(IntEnum):
-    """The quantity that a value is divided by or compared with: `.per_second`, for example."""
+    """The submetric in a name, such as `.per_second`: how the value is scaled or expressed."""
 
     PEAK_SUSTAINED = 1
     PEAK_SUSTAINED_ACTIVE = 2

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from pylink.report.model import DEFAULT_DOMAIN, Action
 
-# Returns whether a filter accepts a name of a domain or range.
+# A function that says whether a filter accepts a name of a domain or range.
 Test = Callable[[str], bool]
 _WILDCARDS = ("*", "+")
 # Ends of patterns that stand for the top of the stack: TOP is `]`, after which slashes and `*` may
@@ -177,7 +177,7 @@ def _stack_matches(pattern: _Pattern, stack: list[str]) -> bool:
 def _fits_wildcard(distance: int, wildcard: str) -> bool:
     """Return whether two names may be `distance` levels apart with this wildcard between them.
 
-    `*` allows any distance upwards, `+` one level between them, and "" none.
+    `*` allows any distance upwards, even 0, `+` one level between them, and "" none.
     """
     if wildcard == "*":
         return distance >= 0

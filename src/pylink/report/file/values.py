@@ -60,7 +60,7 @@ def write_value(message: Any, value: Scalar, kind: ValueKind, name: str) -> None
 
 
 def read_metric(message: Any, name: str) -> Metric:
-    """Read the metric `name` from its ProfileMetricResult."""
+    """Read the metric `name` from its ProfileMetricResult, without instances that have no value."""
     value, kind = read_value(message.MetricValue)
     elements = message.MetricValueList
     if not elements:

@@ -58,7 +58,10 @@ class SectionMetric(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Table(Message):
-    """A grid of metrics; `order`, `sort_key` and `sort_direction` are values of enumerations."""
+    """A grid of metrics; `order` is an `Order`, `sort_key` a `SortKey`, both as plain numbers.
+
+    `sort_direction` is a `SortDirection`.
+    """
 
     label: str | None = None
     rows: int | None = None

@@ -95,7 +95,7 @@ class NvtxMessageType(IntEnum):
 
 
 class NvtxPayloadType(IntEnum):
-    """The value field that an NVTX payload uses; the numbers are those of `INvtxRange`."""
+    """The value field that an NVTX payload uses; numbers up to 7 are those of `INvtxRange`."""
 
     UNKNOWN = 0
     UINT64 = 1
