@@ -103,7 +103,9 @@ class CallRow:
 
 
 class ClashRow:
-    """Two definitions of one name that exclude each other."""
+    """A contradiction between two symbols of one name, definitions or mentions. COMMON and
+    FUNCTION_AS_VARIABLE concern one symbol, which is in both columns.
+    """
 
     kind: int  # Clash
     symbol: int  # SymbolRow of the later one

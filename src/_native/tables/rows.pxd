@@ -165,7 +165,8 @@ cdef packed struct CallRow:
     int32_t block               # CallBlock
     uint32_t of_linked_copy     # 1: from the linked definition. At first the definition's SymbolRow
 
-# Two definitions of one name that exclude each other.
+# A contradiction between two symbols of one name, definitions or mentions. COMMON and
+# FUNCTION_AS_VARIABLE concern one symbol, which is in both columns.
 cdef packed struct ClashRow:
     uint32_t kind               # Clash
     SymbolNumber symbol         # SymbolRow of the later one

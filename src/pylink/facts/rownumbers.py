@@ -88,7 +88,7 @@ class CallBlock:
 
 
 class Clash:
-    """Contradictions between two definitions of a name: values of ClashRow.kind."""
+    """Contradictions between two symbols of one name: values of ClashRow.kind."""
 
     MULTIPLE = 1
     SIZE = 2

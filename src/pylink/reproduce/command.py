@@ -239,7 +239,7 @@ class RecordedLink:
             return Input(name, stream.read(), whole_archive=is_whole)
 
     def _check_members(self) -> None:
-        """Raise ValueError if a thin archive names a file outside the archive of the link.
+        """Raise ValueError if a thin archive names a file outside what --reproduce packed.
 
         A path of a member is relative to the thin archive or to the working directory.
         """

@@ -38,7 +38,7 @@ def is_covered(gpu: int, cubins: set[int], *, is_arm: bool) -> bool:
 
     `gpu` is its capability, such as 90, and `cubins` are the capabilities of the cubins. A GPU runs
     code for its major version and no higher minor version. Hosts of Tegra GPUs are Arm, so on other
-    hosts these need no code of their own.
+    hosts these count like other GPUs.
     """
     if gpu in cubins:
         return True

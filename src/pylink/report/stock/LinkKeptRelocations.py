@@ -2,8 +2,8 @@
 
 from link_rules import INFORMATION, MINOR, instances, number, rule
 
-# Fewer than FEW_RELOCATIONS do not delay a program's start. From there on they are reported if they
-# are at least LEAST_PERCENT of all relocations.
+# Fewer than FEW_RELOCATIONS do not delay a program's start. From there on, relocations outside of
+# debug data are reported if at least LEAST_PERCENT of them are kept.
 FEW_RELOCATIONS = 1000
 LEAST_PERCENT = 50.0
 

@@ -126,7 +126,7 @@ def _bin_points(
 
 
 def costliest_instructions(chart: SourceMetricTable, rows: Sequence[Row], title: str) -> Block:
-    """Return a block with the instructions where metrics are highest, by address."""
+    """Return a block that names, by address, the instructions at which each metric is highest."""
     bars = []
     for row in rows:
         largest_values, rest_text = largest(row.instances, row.unit)
