@@ -194,9 +194,9 @@ class RebuildRow:
 class FunctionRow:
     """Resources of one function, from the call graph; rows of other entities are empty."""
 
-    regcount: int  # of a kernel: the largest of all functions reached
+    regcount: int  # of a kernel without `keeps`: the largest of functions reached
     stack: int  # bytes of the deepest path; NO_STACK_BOUND with recursion
-    raised_by: int  # function whose register count a kernel took over, or -1
+    raised_by: int  # reached function with the most registers; -1: itself, or `keeps`
     info: int  # .nv.info.F of the linked definition, or -1
     merc_info: int  # .nv.merc.nv.info.F of the linked definition, or -1
     recursive_calls: int  # of a kernel: callees without a bound on their stack
@@ -253,7 +253,9 @@ class VariableRow:
 
 
 class UseRow:
-    """A kernel whose code, or that of a function that it reaches, refers to a variable."""
+    """A kernel whose code, or that of a function that it reaches, refers to a variable, which is
+    not an extern array.
+    """
 
     variable: int  # number of a VariableRow
     kernel: int  # number of a kernel
@@ -275,5 +277,5 @@ class KernelRow:
 
     size: int  # bytes
     align: int  # sh_addralign
-    extern_address: int  # of extern arrays in the kernel's own code, -1 without
+    extern_address: int  # of the extern arrays that the kernel or its callees use, -1 without
     flags: int  # SURVIVES, HAS_SYMBOL

@@ -277,9 +277,9 @@ cdef packed struct RebuildRow:
 
 # Resources of one function, from the call graph; rows of other entities are empty.
 cdef packed struct FunctionRow:
-    uint32_t regcount           # of a kernel: the largest of all functions reached
+    uint32_t regcount           # of a kernel without `keeps`: the largest of functions reached
     uint32_t stack              # bytes of the deepest path; NO_STACK_BOUND with recursion
-    EntityNumber raised_by      # function whose register count a kernel took over, or -1
+    EntityNumber raised_by      # reached function with the most registers; -1: itself, or `keeps`
     SectionNumber info          # .nv.info.F of the linked definition, or -1
     SectionNumber merc_info     # .nv.merc.nv.info.F of the linked definition, or -1
     uint32_t recursive_calls    # of a kernel: callees without a bound on their stack

@@ -113,7 +113,7 @@ def _only_file(sizes: Sizes) -> str:
 
 
 def _plain_name(name: str, only_file: str) -> str:
-    """Return the name by which a file is matched; `only_file` is what `_only_file` returned."""
+    """Return the name by which a file is matched; `only_file` is the only one measured, else ""."""
     return stem(name.rpartition("/")[2] if name == only_file else name)
 
 

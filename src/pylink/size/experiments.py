@@ -116,7 +116,8 @@ class _Packer:
 def _saving(before: bytes, after: bytes, unpacked_saving: int, *, deflate: bool) -> Saving:
     """Return the saving of a compressed payload `after` in place of `before`.
 
-    `unpacked_saving` is the saving of decompressed bytes.
+    `unpacked_saving` is the saving of decompressed bytes. The saving of downloads is measured with
+    `deflate`, else 0.
     """
     installed = padded_size(len(before)) - padded_size(len(after))
     if not deflate:

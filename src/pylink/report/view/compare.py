@@ -122,8 +122,8 @@ def notable_changes(changes: list[Change], least: float = LEAST_CHANGE) -> list[
     """Return the numbers that changed by the share `least` or more, or that one report lacks.
 
     Changes of the whole link come first, then those of each action, the largest of an action first.
-    Settings of device and launch and derived metrics are omitted, since they are not measured, and
-    so are zeros and metrics that repeat others.
+    Settings of device and launch and derived metrics are omitted, since they are not measured.
+    Metrics that repeat others are omitted, too, and numbers that are 0 or missing in both reports.
     """
     selected = []
     for change in changes:
