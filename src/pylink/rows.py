@@ -244,7 +244,9 @@ class PoolRow:
 
 
 class VariableRow:
-    """A shared variable, or an unsized extern array."""
+    """A shared variable, an unsized extern array, or all bytes of a kernel's section that has no
+    symbols or belongs to a whole program.
+    """
 
     size: int  # bytes
     align: int  # bytes

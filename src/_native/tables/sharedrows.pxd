@@ -31,7 +31,8 @@ ctypedef uint32_t UseRef
 ctypedef uint32_t KernelRef
 ctypedef size_t KernelCounter
 
-# A shared variable, or an unsized extern array.
+# A shared variable, an unsized extern array, or all bytes of a kernel's section that has no symbols
+# or belongs to a whole program.
 cdef packed struct VariableRow:
     uint64_t size           # bytes
     uint64_t align          # bytes

@@ -226,7 +226,7 @@ class RecordedLink:
         return directories
 
     def _read_input(self, number: int, row: dict[str, Any]) -> Input:
-        """Return the input of row `number` of the manifest; inputs in memory are read from a file."""
+        """Return the input of row `number` of the manifest; that of one in memory is in a file."""
         name, is_whole = row["name"], bool(row["whole"])
         if not isinstance(name, str):
             raise TypeError("the name of an input is not a string")

@@ -82,7 +82,7 @@ class Leaf:
 
 
 class File:
-    """A measured file; `archive` is the wheel that contains it, or empty.
+    """A measured file; `archive` is the wheel or other zip file that contains it, or empty.
 
     `elf_type` is e_type, and 0 unless it is an ELF file; `is_arm` and `is_x86` are its machine.
     `is_open` means that another file registers its device code. `unnamed` are the kernels, by

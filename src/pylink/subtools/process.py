@@ -254,7 +254,7 @@ def start_helper(
 def ends_within(helper: subprocess.Popen[str], seconds: float | None) -> bool:
     """Close the streams of a helper and wait for its end; False if that takes longer.
 
-    None instead of `seconds` is no limit.
+    With None in place of `seconds`, wait as long as it takes.
     """
     try:
         helper.communicate(timeout=seconds)
