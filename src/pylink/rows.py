@@ -201,7 +201,7 @@ class FunctionRow:
     merc_info: int  # .nv.merc.nv.info.F of the linked definition, or -1
     recursive_calls: int  # of a kernel: callees without a bound on their stack
     keeps: int  # of a kernel: KeepsFlag bits, which say what it does not take over
-    barriers: int  # of a kernel: largest count in sh_flags of functions reached
+    barriers: int  # of a kernel: most barriers of functions reached; only by CUDA 12.9
 
 
 class SpanRow:

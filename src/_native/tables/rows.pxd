@@ -284,7 +284,7 @@ cdef packed struct FunctionRow:
     SectionNumber merc_info     # .nv.merc.nv.info.F of the linked definition, or -1
     uint32_t recursive_calls    # of a kernel: callees without a bound on their stack
     uint32_t keeps              # of a kernel: KeepsFlag bits, which say what it does not take over
-    uint32_t barriers           # of a kernel: largest count in sh_flags of functions reached
+    uint32_t barriers           # of a kernel: most barriers of functions reached; only by CUDA 12.9
 
 # Bytes that the link makes for one output section: a range of a Blob.
 cdef packed struct SpanRow:
