@@ -43,7 +43,8 @@ def prepare(
     }
     if has_directories:
         stock = set()
-    # A missing metric of a requested section is reported; pylink's own are only so if named.
+    # A missing metric of a requested section is reported. A section of pylink's own is only requested
+    # if it is named.
     requested = {
         *sections,
         *(section.identifier for section in selected if section.identifier not in stock),

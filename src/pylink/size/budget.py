@@ -122,7 +122,7 @@ def _sum_column(sizes: Sizes, column: str) -> int:
 
 
 def _bytes_of_subject(subject: str, sizes: Sizes) -> int:
-    """Return the bytes of a column, or of files or archives by `PATTERN:TARGET`; else BadBudget."""
+    """Return the bytes of a column, or of the files by `PATTERN:TARGET`; BadBudget if none fits."""
     if subject in COLUMNS:
         return _sum_column(sizes, subject)
     pattern, colon, target = subject.rpartition(":")

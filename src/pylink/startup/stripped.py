@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def compile_stripped(source: bytes, path: str) -> CodeType:
-    """Compile the module at `path` without docstrings and most annotations: code uses neither."""
+    """Compile the module at `path` without docstrings and the annotations that no code reads."""
     tree = ast.parse(source, path)
     flags = 0  # of the compiler, for imports of `__future__`
     for statement in list(tree.body):

@@ -29,7 +29,8 @@ class Gap:
 
     `is_absence` is True if the metric is missing or its pattern cannot be matched, and False if its
     definition is invalid or its value was limited. `action` is the name of the first action
-    concerned. `is_error` is True for a missing metric that is required and not derived.
+    concerned. `is_error` is True for a missing metric that is required, unless its derivation
+    failed.
     """
 
     action: str
