@@ -43,8 +43,8 @@ def prepare(
     }
     if has_directories:
         stock = set()
-    # A missing metric of a requested section is reported. A section of pylink's own is only requested
-    # if it is named.
+    # A missing metric of a requested section is reported. pylink's own sections are requested only
+    # if they are named.
     requested = {
         *sections,
         *(section.identifier for section in selected if section.identifier not in stock),

@@ -60,6 +60,7 @@ def _parents_first(rules: list[Rule]) -> list[Rule]:
     entered: set[str] = set()
 
     def visit(rule: Rule) -> None:
+        """Add a rule to `ordered`, after its parents."""
         if rule.identifier in entered:
             return
         entered.add(rule.identifier)

@@ -174,6 +174,7 @@ def _gap(
     is_error: bool = False,
     is_absence: bool = True,
 ) -> Gap:
+    """Return the gap of the metric `metric` of a section in an action, for a `reason`."""
     name = action.demangled_name or action.function_name or "range"
     return Gap(name, section.identifier, metric, reason, is_error, is_absence)
 

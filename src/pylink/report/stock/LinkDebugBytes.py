@@ -30,6 +30,7 @@ ALWAYS = "always"
     "LinkInputs",
 )
 def apply(phase, report):
+    """Call `report` if much of the input is debug data, by the metrics of the action `phase`."""
     debug = number(phase, "file__debug_bytes.sum")
     total = number(phase, "file__bytes_input.sum")
     if not debug or not total or 100.0 * debug < LEAST_PERCENT * total:

@@ -15,6 +15,7 @@ LEAST_PERCENT = 50.0
     "LinkRelocations",
 )
 def apply(phase, report):
+    """Call `report` if many relocations are kept, by the metrics of the action `phase`."""
     kept_count = number(phase, "reloc__left_dynamic.sum") or 0.0
     applied = number(phase, "reloc__applied.sum") or 0.0
     if kept_count < FEW_RELOCATIONS:

@@ -150,6 +150,7 @@ def roofline(
     """
 
     def value(definition: RooflineValue) -> float | None:
+        """Return the number that a definition stands for; None if it is unknown."""
         return _evaluate(definition, section, action, target)
 
     x_title = (chart.axis_intensity.label if chart.axis_intensity else None) or "intensity"
