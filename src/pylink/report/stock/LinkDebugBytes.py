@@ -18,8 +18,8 @@ CAUSES = {
         "lines are not needed."
     ),
 }
-# The id of frame data among the options that produce debug data: every compilation produces it, and
-# no option omits it.
+# The id in place of an option for inputs that have only frame data: every compilation produces it,
+# and no option omits it.
 ALWAYS = "always"
 
 
