@@ -192,14 +192,14 @@ class RebuildRow:
 class FunctionRow:
     """Resources of one function, from the call graph; rows of other entities are empty."""
 
-    regcount: int  # of a kernel: the largest of all functions reached
+    regcount: int  # of a kernel without `keeps`: the largest of functions reached
     stack: int  # bytes of the deepest path; NO_STACK_BOUND with recursion
     raised_by: int  # function whose register count it took over or passes on, or -1
     info: int  # .nv.info.F of the linked definition, or -1
     merc_info: int  # .nv.merc.nv.info.F of the linked definition, or -1
     recursive_calls: int  # of a kernel: callees without a bound on their stack
     keeps: int  # of a kernel: KeepsFlag bits, which say what it does not take over
-    barriers: int  # of a kernel: largest count in sh_flags of functions reached
+    barriers: int  # of a kernel: most barriers of functions reached; only by CUDA 12.9
 
 
 class SpanRow:
@@ -242,7 +242,9 @@ class PoolRow:
 
 
 class VariableRow:
-    """A shared variable, or an unsized extern array."""
+    """A shared variable, an unsized extern array, or all bytes of a kernel's section that has no
+    symbols or belongs to a whole program.
+    """
 
     size: int  # bytes
     align: int  # bytes
@@ -251,7 +253,7 @@ class VariableRow:
 
 
 class UseRow:
-    """A kernel whose code, or that of a function that it reaches, refers to a variable."""
+    """A kernel whose code, or that of a function that it reaches, refers to a sized variable."""
 
     variable: int  # number of a VariableRow
     kernel: int  # number of a kernel; with -r, and if idle, only its own code counts
@@ -273,5 +275,5 @@ class KernelRow:
 
     size: int  # bytes
     align: int  # sh_addralign
-    extern_address: int  # of extern arrays in the kernel's own code, -1 without
+    extern_address: int  # of the extern arrays that the kernel or its callees use, -1 without
     flags: int  # SURVIVES, HAS_SYMBOL

@@ -106,7 +106,7 @@ class CsvTiming:
 
     `complete` is False if the header could not be written.
 
-    The constructor writes the header unless the file exists, even if it is empty; OSError if the
+    The constructor writes the header, except to a file that exists, be it empty; OSError if the
     file cannot be created. A row is one write on a descriptor opened for appending, so that rows of
     many processes do not mix. On a full disk the complete row is lost, and nothing else.
     """

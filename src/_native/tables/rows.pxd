@@ -276,14 +276,14 @@ cdef packed struct RebuildRow:
 
 # Resources of one function, from the call graph; rows of other entities are empty.
 cdef packed struct FunctionRow:
-    uint32_t regcount           # of a kernel: the largest of all functions reached
+    uint32_t regcount           # of a kernel without `keeps`: the largest of functions reached
     uint32_t stack              # bytes of the deepest path; NO_STACK_BOUND with recursion
     EntityNumber raised_by      # function whose register count it took over or passes on, or -1
     SectionNumber info          # .nv.info.F of the linked definition, or -1
     SectionNumber merc_info     # .nv.merc.nv.info.F of the linked definition, or -1
     uint32_t recursive_calls    # of a kernel: callees without a bound on their stack
     uint32_t keeps              # of a kernel: KeepsFlag bits, which say what it does not take over
-    uint32_t barriers           # of a kernel: largest count in sh_flags of functions reached
+    uint32_t barriers           # of a kernel: most barriers of functions reached; only by CUDA 12.9
 
 # Bytes that the link makes for one output section: a range of a Blob.
 cdef packed struct SpanRow:

@@ -31,14 +31,15 @@ ctypedef uint32_t UseRef
 ctypedef uint32_t KernelRef
 ctypedef size_t KernelCounter
 
-# A shared variable, or an unsized extern array.
+# A shared variable, an unsized extern array, or all bytes of a kernel's section that has no symbols
+# or belongs to a whole program.
 cdef packed struct VariableRow:
     uint64_t size           # bytes
     uint64_t align          # bytes
     KernelNumber owner      # number of a kernel, COMMON or DEAD
     uint32_t flags          # REFERENCED, EXTERN, FILE_ALIGN, STAYS
 
-# A kernel whose code, or that of a function that it reaches, refers to a variable.
+# A kernel whose code, or that of a function that it reaches, refers to a sized variable.
 cdef packed struct UseRow:
     VariableRef variable    # number of a VariableRow
     KernelRef kernel        # number of a kernel; with -r, and if idle, only its own code counts
@@ -54,7 +55,7 @@ cdef packed struct ExternUseRow:
 cdef packed struct KernelRow:
     uint64_t size           # bytes
     uint64_t align          # sh_addralign
-    int64_t extern_address  # of extern arrays in the kernel's own code, -1 without
+    int64_t extern_address  # of the extern arrays that the kernel or its callees use, -1 without
     uint32_t flags          # SURVIVES, HAS_SYMBOL
 
 

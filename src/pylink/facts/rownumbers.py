@@ -89,10 +89,7 @@ class CallBlock:
 
 
 class Clash:
-    """Contradictions between two symbols of one name: values of ClashRow.kind.
-
-    A symbol may define the name or only mention it.
-    """
+    """Contradictions between two symbols of one name: values of ClashRow.kind."""
 
     MULTIPLE = 1
     SIZE = 2

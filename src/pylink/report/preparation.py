@@ -27,8 +27,9 @@ def prepare(
 
     The files are those in `directories`, and in or below `recursive` (default: the stock files and
     the user's own). `sections` and `sets` name the sections to add (default: the default set), and
-    `rules` the rules to apply (default: all). ReportError for a directory, section, set or rule
-    that does not exist, and for a required metric that is missing. Problems are warnings.
+    `rules` the rules to apply (default: all). ReportError for a directory, section or set that does
+    not exist, for a required metric that is missing, and with `with_rules` for a rule that does not
+    exist. Problems are warnings.
     """
     path = search_path(directories, recursive)
     loaded = load(path)
@@ -42,7 +43,8 @@ def prepare(
     }
     if has_directories:
         stock = set()
-    # A metric that a requested section lacks is reported; pylink's own count only if named.
+    # A missing metric of a requested section is reported. pylink's own sections are requested only
+    # if they are named.
     requested = {
         *sections,
         *(section.identifier for section in selected if section.identifier not in stock),

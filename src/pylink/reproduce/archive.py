@@ -32,7 +32,7 @@ class BadArchiveError(Exception):
 
 
 def unpack(file: str, directory: str) -> None:
-    """Unpack files and directories below `directory`; BadArchiveError for other entries."""
+    """Unpack files and directories below `directory`; BadArchiveError if anything is wrong."""
     try:
         with open(file, "rb") as stream:
             reader = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(stream)

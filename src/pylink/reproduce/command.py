@@ -226,7 +226,7 @@ class RecordedLink:
         return directories
 
     def _read_input(self, number: int, row: dict[str, Any]) -> Input:
-        """Return the input of a row of the manifest; contents of inputs in memory are read."""
+        """Return the input of row `number` of the manifest; that of one in memory is in a file."""
         name, is_whole = row["name"], bool(row["whole"])
         if not isinstance(name, str):
             raise TypeError("the name of an input is not a string")
@@ -239,7 +239,7 @@ class RecordedLink:
             return Input(name, stream.read(), whole_archive=is_whole)
 
     def _check_members(self) -> None:
-        """Raise ValueError if a thin archive names a file outside the archive of the link.
+        """Raise ValueError if a thin archive names a file outside what --reproduce packed.
 
         A path of a member is relative to the thin archive or to the working directory.
         """

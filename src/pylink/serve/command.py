@@ -98,8 +98,8 @@ def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
 
     `script` is the file `pylink-python`, which clients must name, too. `ready` children wait for
     links, and the server ends after `idle` seconds without any.
-    The launcher has started this process, and it holds the socket's lock. So a socket that exists
-    already belonged to a server that was killed.
+    The launcher has started this process, which keeps the socket's lock that it inherited. So a
+    socket that exists already belonged to a server that was killed.
     """
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
@@ -120,9 +120,9 @@ def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
 
 
 def find_script() -> str | None:
-    """Return the script beside the program `pylink`, which clients of this installation name.
+    """Return the path of `pylink-python`, the script beside the program `pylink`; None without one.
 
-    None without one.
+    Clients of this installation name the same script.
     """
     from pylink.subtools.programs import find_own_program
 

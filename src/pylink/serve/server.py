@@ -90,7 +90,8 @@ class Server:
     def run(self, path: str, command: list[str], idle: float) -> int:
         """Serve until the command ends; if it is empty, until no link ran for `idle` seconds.
 
-        `path` is that of the socket. Returns the exit status.
+        Without a command, a signal ends the server, too. `path` is that of the socket. Returns the
+        exit status.
         """
         self.load()
         signals = Signals(with_command=bool(command))
@@ -121,7 +122,8 @@ class Server:
     def wait(self, signals: Signals, command_process: int, idle: float | None) -> int:
         """Serve until the process `command_process` ends, or until no link ran for `idle` seconds.
 
-        A `command_process` of 0 is none, an `idle` of None no limit. Returns the exit status.
+        A `command_process` of 0 is none, an `idle` of None no limit. Without a command, a signal
+        ends the server, too. Running links are completed. Returns the exit status.
         """
         last, status = time.monotonic(), None
         while status is None or self.linking:

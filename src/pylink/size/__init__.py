@@ -19,8 +19,8 @@ __all__ = [
     "LEVELS", "File", "Leaf", "Row", "Selection", "Sizes", "measure", "measure_bytes", "rows",
 ]  # fmt: skip
 
-# The module that defines each public name. A module is loaded when its name is first used: the
-# command line starts counting before it loads the modules that print.
+# The module that defines each public name. A module is loaded when one of its names is first used,
+# since `pylink size` loads the modules that print only while threads count bytes.
 _LAZY_MODULES = {
     "LEVELS": "model",
     "File": "model",

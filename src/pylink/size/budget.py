@@ -105,7 +105,7 @@ def list_exceeded(limits: list[Limit], sizes: Sizes, old: Sizes | None) -> list[
 
 
 def _excess_text(subject: str, size: int, limit: float) -> str:
-    """Return the line of a subject of `size` bytes above its limit `limit`, else nothing."""
+    """Return the line of a subject of `size` bytes above its limit `limit`, else ""."""
     if size <= limit:
         return ""
     over = bytes_text(int(size - limit))
@@ -122,7 +122,7 @@ def _sum_column(sizes: Sizes, column: str) -> int:
 
 
 def _bytes_of_subject(subject: str, sizes: Sizes) -> int:
-    """Return the bytes of a column, or of files by `PATTERN:TARGET`; BadBudget without files."""
+    """Return the bytes of a column, or of the files by `PATTERN:TARGET`; BadBudget if none fits."""
     if subject in COLUMNS:
         return _sum_column(sizes, subject)
     pattern, colon, target = subject.rpartition(":")
@@ -145,7 +145,7 @@ def _bytes_of_subject(subject: str, sizes: Sizes) -> int:
 
 
 def _growth_text(limit: Limit, sizes: Sizes, old: Sizes | None) -> str:
-    """Return the line of two builds whose difference is above the limit, else nothing."""
+    """Return the line of two builds whose difference is above the limit, else ""."""
     if old is None:
         raise BadBudget("'growth' has a limit: use --diff OLD with it")
     column = "download" if old.downloads and sizes.downloads else "installed"

@@ -38,7 +38,7 @@ def is_covered(gpu: int, cubins: set[int], *, is_arm: bool) -> bool:
 
     `gpu` is its capability, such as 90, and `cubins` are the capabilities of the cubins. A GPU runs
     code for its major version and no higher minor version. Hosts of Tegra GPUs are Arm, so on other
-    hosts these need no code of their own.
+    hosts these count like other GPUs.
     """
     if gpu in cubins:
         return True
@@ -53,7 +53,7 @@ def is_covered(gpu: int, cubins: set[int], *, is_arm: bool) -> bool:
 def next_choice(number: int, others: Iterable[int], *, is_arm: bool) -> int | None:
     """Return the capability whose cubin a GPU of capability `number` runs if its own cubin is gone.
 
-    `others` are the capabilities of all cubins. None if the GPU runs none of them.
+    `others` are the capabilities of all cubins. None if the GPU runs none of them, and for Tegra.
     """
     if number in TEGRA:
         return None

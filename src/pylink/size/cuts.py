@@ -123,9 +123,9 @@ def without_functions(cubin: bytes, matches: Callable[[str], bool]) -> tuple[byt
 def _section_name_ranges(
     cubin: bytes, sections: list[Section], owned: set[int]
 ) -> Iterable[tuple[int, int]]:
-    """Yield the ranges of the names of sections, unless an earlier section has the same name.
+    """Yield the ranges of the names of sections, unless the name of an earlier section ends there.
 
-    `owned` has the numbers of these sections.
+    `owned` has the numbers of these sections. A name may be the end of another one.
     """
     (table_number,) = struct.unpack_from("<H", cubin, _SHSTRNDX)
     if table_number >= len(sections) or sections[table_number].stored < 0:

@@ -23,8 +23,8 @@ _CODEC_WORDS = {"none": "stored", "lz4": "LZ4", "zstd": "zstd"}
 _VERSION = re.compile(
     r"(?<=[-_.])v?\d+(\.\d+)+([-_.+]?(post|dev|rc|a|b)\d+)*(?=[-_.]|$)|(?<=\.so)(\.\d+)+$"
 )
-# A change of a template has a line if it is at least _LEAST_BYTES and, as a share of all unpacked
-# bytes of functions, at least _LEAST_SHARE.
+# A change of a template has a line if it is at least _LEAST_BYTES and, as a share of the unpacked
+# device code in the new build, at least _LEAST_SHARE.
 _LEAST_SHARE, _LEAST_BYTES = 0.001, 1000
 COLUMNS = ("unpacked", "installed", "download")
 
@@ -113,14 +113,15 @@ def _only_file(sizes: Sizes) -> str:
 
 
 def _plain_name(name: str, only_file: str) -> str:
-    """Return the name by which a file is matched; `only_file` is what `_only_file` returned."""
+    """Return the name by which a file is matched; `only_file` is the only one measured, else ""."""
     return stem(name.rpartition("/")[2] if name == only_file else name)
 
 
 def reasons(old: Sizes, new: Sizes) -> list[Reason]:
     """Return the reasons for the difference, largest first.
 
-    They are targets added or gone, other compression, and templates new, gone or grown.
+    They are targets added or gone, another compression or number of entries, and templates new,
+    gone, grown, shrunk or with another number of instances.
     """
     found_reasons = [*_target_reasons(old, new), *_template_reasons(old, new)]
     found_reasons.sort(key=lambda reason: (-abs(reason.installed), reason.text))

@@ -107,7 +107,7 @@ class Counter:
 
     As a context manager, it waits for all threads at the end.
 
-    With `recompress`, cubins in other formats are compressed as zstd to measure the result.
+    With `recompress`, stored and LZ4 cubins in containers are compressed as zstd to measure that.
     """
 
     def __init__(

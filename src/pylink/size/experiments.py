@@ -43,8 +43,9 @@ class Experiments:
     def run(
         self, payload: bytes, codec: int, full: int, kind: int, *, deflate: bool
     ) -> dict[str, Saving]:
-        """Return the saving of each experiment that saves bytes, by the experiment's name.
+        """Return the saving of each experiment that has one, by the experiment's name.
 
+        SMALLER_MODE has one if the entry takes fewer bytes, the others if the contents get smaller.
         `payload` has the stored bytes, `codec` is FLAG_LZ4, FLAG_ZSTD or 0, `full` is the
         decompressed size, and `kind` an `EntryKind`. With `deflate` the saving of downloads is
         measured, too. Empty for a payload that cannot be decompressed, or if a package is missing.
@@ -115,7 +116,8 @@ class _Packer:
 def _saving(before: bytes, after: bytes, unpacked_saving: int, *, deflate: bool) -> Saving:
     """Return the saving of a compressed payload `after` in place of `before`.
 
-    `unpacked_saving` is the saving of decompressed bytes.
+    `unpacked_saving` is the saving of decompressed bytes. The saving of downloads is measured with
+    `deflate`, else 0.
     """
     installed = padded_size(len(before)) - padded_size(len(after))
     if not deflate:
@@ -125,7 +127,10 @@ def _saving(before: bytes, after: bytes, unpacked_saving: int, *, deflate: bool)
 
 
 def _decompress(payload: bytes, codec: int, full: int) -> bytes:
-    """Return the contents of a payload, of `full` bytes; ValueError for another size."""
+    """Return the contents of a payload, as they are if it is not compressed.
+
+    If it does not become `full` bytes: ValueError, or the error of the codec.
+    """
     if codec == FLAG_ZSTD:
         import zstandard
 

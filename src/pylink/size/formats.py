@@ -28,7 +28,7 @@ def as_json(
     selection: Selection = EVERYTHING,
     without: WhatIf | None = None,
 ) -> str:
-    """Return a JSON object with sums, files, unreadable files, and a table for the levels `by`.
+    """Return a JSON object: sums, files, reductions, unreadable files, a table for the levels `by`.
 
     An empty `by` means a table for each level. `without` adds the result of --what-if.
     """

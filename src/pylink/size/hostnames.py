@@ -71,7 +71,7 @@ def _leaf_ranges(leaves: Iterable[Leaf]) -> Iterator[tuple[int, int, Leaf]]:
 
 
 def _join_neighbors(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return sorted ranges with each two that touch joined."""
+    """Return sorted (start, end) ranges, with those that touch joined into one."""
     joined: list[tuple[int, int]] = []
     for start, end in ranges:
         if joined and joined[-1][1] == start:

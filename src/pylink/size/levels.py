@@ -155,7 +155,7 @@ def counts_functions(by: Sequence[str], selection: Selection) -> bool:
 def largest_functions(sizes: Sizes, most: int) -> list[tuple[str, int]]:
     """Return mangled names and installed bytes of the `most` largest functions.
 
-    Two rows follow: all other functions, and bytes that functions share.
+    Two rows follow: all other functions, and all bytes that no single function has.
     """
     entry_groups = bytes(4 * sizes.entry_count)
     names = Names(sizes)

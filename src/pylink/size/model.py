@@ -82,7 +82,7 @@ class Leaf:
 
 
 class File:
-    """A measured file; `archive` is the wheel that contains it, or empty.
+    """A measured file; `archive` is the wheel or other zip file that contains it, or empty.
 
     `elf_type` is e_type, and 0 unless it is an ELF file; `is_arm` and `is_x86` are its machine.
     `is_open` means that another file registers its device code. `unnamed` are the kernels, by
@@ -135,8 +135,9 @@ class Reduction:
 
     `rule` is the name for programs, `title` the text for people, and `letter` the class: A, B or C
     (`reductions.py`). `condition` must be met first, `how` is the option to use. `installed` are
-    bytes of files, `download` those of archives (None outside archives). `entries` is a number.
-    `estimated` means that the bytes are not exact. `leaves` are the entries concerned.
+    bytes of files, `download` those of archives (None outside archives). `entries` is the number of
+    entries, or of a template's instances. `estimated` means that the bytes are not exact. `leaves`
+    are the entries concerned, if they are known.
     """
 
     def __init__(

@@ -252,7 +252,7 @@ def _replaceable_cubins(sizes: Sizes) -> Iterable[Reduction]:
 
 
 def _experiment_savings(sizes: Sizes, name: str) -> Iterable[Reduction]:
-    """Yield the saving of the experiment `name`, over all entries that get smaller."""
+    """Yield the saving of the experiment `name`, over all entries for which it has a result."""
     leaves = [leaf for leaf in sizes.leaves if name in leaf.savings]
     savings = [leaf.savings[name] for leaf in leaves]
     installed = sum(saving.installed for saving in savings)

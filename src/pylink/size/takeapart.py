@@ -45,7 +45,7 @@ _MOST_NESTING = 16
 # The first _HEAD bytes of a file, which include an ELF header, tell its kind. Directives of PTX are
 # searched in the first _PTX_HEAD bytes.
 _HEAD, _PTX_HEAD = 64, 4096
-# Limit of the archives and members in all files of one command.
+# Limit of the members of ar archives, in all files of one command.
 MOST_MEMBERS_IN_ALL = 1 << 20
 
 

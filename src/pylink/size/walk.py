@@ -25,10 +25,10 @@ def measure(
 ) -> Sizes:
     """Measure these files, and the files in these directories.
 
-    `advance` is called with the name of each file. With `recompress`, stored and LZ4 cubins are
-    compressed as zstd, so that `reductions` can report the savings. `experiments` are further, slow
-    measurements of each entry. `meanwhile` is called when all files are read, while threads still
-    count.
+    `advance` is called with the name of each file. With `recompress`, stored and LZ4 cubins in
+    containers are compressed as zstd, so that `reductions` can report the savings. `experiments`
+    are further, slow measurements of each entry. `meanwhile` is called when all files are read,
+    while threads still count.
 
     Unreadable files are in `unreadable`; OSError for a file that fails while it is read.
     """

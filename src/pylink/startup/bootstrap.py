@@ -73,7 +73,8 @@ def load(
     """Return both lists of rows, path of the native code, bundle, and whether all times agree.
 
     A row describes a module: the first list those of all links, the second those of some links.
-    None if a source has changed, or another bundle has taken the place of this one.
+    None if a source has changed, another bundle has taken the place of this one, or the native code
+    belongs to another version.
     """
     try:
         file = open(sys.argv[0], O_RDONLY)

@@ -181,7 +181,8 @@ def make_bundle(*, shipped: bool = False, kernels: str = "") -> bytes:
     from importlib.util import MAGIC_NUMBER
     from marshal import dumps
 
-    # A module started as a file has its own directory in the path, not the package's.
+    # Started as a file, this module does not find the package. Without -I (setup.py), the path has
+    # the module's own directory instead.
     sys.path[:] = [path for path in sys.path if path != HERE]
     sys.path.append(os.path.dirname(PACKAGE))
     module_lists = import_all(EVERY_LINK), import_all(SOME_LINKS)

@@ -1,8 +1,9 @@
 """Compiles modules for bundles without the parts that only readers and type checkers need.
 
-Docstrings, annotations, imports of `__future__` and the bodies of `if TYPE_CHECKING:` are removed;
-statements, assertions and line numbers stay. Annotations of fields stay in classes with a
-decorator, a base or a keyword, since code may inspect them.
+Docstrings, annotations of parameters and results, fields without values, imports of `__future__`
+and the bodies of `if TYPE_CHECKING:` are removed; statements, assertions and line numbers stay.
+Fields without values stay in classes with a decorator, a base or a keyword, since code may inspect
+them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def compile_stripped(source: bytes, path: str) -> CodeType:
-    """Compile the module at `path` without docstrings and annotations, which change no behavior."""
+    """Compile the module at `path` without docstrings and the annotations that no code reads."""
     tree = ast.parse(source, path)
     flags = 0  # of the compiler, for imports of `__future__`
     for statement in list(tree.body):
@@ -30,7 +31,7 @@ def compile_stripped(source: bytes, path: str) -> CodeType:
 
 
 class Stripper(ast.NodeTransformer):
-    """Removes docstrings, annotations and `if TYPE_CHECKING:` from a syntax tree, in place."""
+    """Removes docstrings, most annotations and `if TYPE_CHECKING:` from a syntax tree, in place."""
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         return self._without_docstring(node)

@@ -67,7 +67,7 @@ class ToolCandidate:
 
 
 def choose_compilers(options: Options, sink: Sink) -> Compilers:
-    """Choose the compilers of a link; LinkError if one is missing or no set fits together."""
+    """Choose the compilers of a link; LinkError without nvJitLink or ptxas, or if no set fits."""
     nvjitlinks = [
         ToolCandidate(path, library_release(path)) for path in find_nvjitlink(options.nvvmpath)
     ]
@@ -105,7 +105,7 @@ def choose_compilers(options: Options, sink: Sink) -> Compilers:
 
 
 def have_same_release(library: ToolCandidate, tool: ToolCandidate) -> bool:
-    """Return whether both have the same release. An unknown release fits: the user chose it."""
+    """Return whether both have the same release; an unknown release fits any."""
     return None in (library.release, tool.release) or library.release == tool.release
 
 

@@ -6,6 +6,6 @@ import os
 
 
 def search_path() -> str:
-    """Return PATH without empty and relative elements, also for programs that a tool starts."""
+    """Return PATH without empty and relative elements; tools that pylink starts get this PATH."""
     search = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(filter(os.path.isabs, search))

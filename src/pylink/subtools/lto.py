@@ -41,8 +41,8 @@ def compile_lto(
 ) -> tuple[bytes, float]:
     """Return PTX of the modules, and the compile time in ms without the start of the process.
 
-    LinkError if they cannot be compiled. The modules are a whole program, unless `keep` names
-    functions that other parts of the link call: these stay visible, and so do all kernels and
+    LinkError if they cannot be compiled. The modules are a whole program, unless `keep` is given,
+    the functions that other parts of the link call: these stay visible, and so do all kernels and
     variables. If `used` is given, a whole program keeps only these names, which host code uses.
     """
     check_entries(modules, sink)

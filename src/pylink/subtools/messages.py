@@ -25,7 +25,7 @@ MAX_LINES = 50_000
 
 
 def report_messages(outcome: Outcome, name: str, sink: Sink) -> None:
-    """Report the output of a run on the PTX `name`: errors as errors, other lines unchanged.
+    """Report the output of a run on the PTX `name`: errors if it failed, other lines as they are.
 
     nvlink shows warnings and infos of ptxas regardless of -w and -Werror, so they do not become
     warnings of the link.

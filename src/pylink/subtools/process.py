@@ -73,9 +73,10 @@ class Outcome:
     """The outcome of a run: `failure` is the reason of a failure, None after success.
 
     `data` is the result file's contents, `printed` the printed output. `status` is the exit status,
-    None if the program was stopped. `is_late` is True if it was stopped at its time limit. `input`
-    and `output` are the paths that it was given. `elapsed` is wall time in milliseconds; programs
-    that ran side by side share it, so that their sum is the time of all.
+    or -N after signal N; None if the program was stopped or not started. `is_late` is True if it
+    was stopped at its time limit. `input` and `output` are the paths that it was given. `elapsed`
+    is wall time in milliseconds; programs that ran side by side share it, so that their sum is the
+    time of all.
     """
 
     __slots__ = ("data", "elapsed", "failure", "input", "is_late", "output", "printed", "status")
@@ -251,7 +252,10 @@ def start_helper(
 
 
 def ends_within(helper: subprocess.Popen[str], seconds: float | None) -> bool:
-    """Close the streams of a helper and wait for its end; False if that takes longer."""
+    """Close the streams of a helper and wait for its end; False if that takes longer.
+
+    With None in place of `seconds`, wait as long as it takes.
+    """
     try:
         helper.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:

@@ -66,7 +66,7 @@ def nearest_release(tools: Iterable[str], release: str) -> str | None:
 
 
 def choose_release(releases: Collection[Release], requested: Release) -> Release | None:
-    """Return the requested release, else the next newer one, else the last before; None of none."""
+    """Return the requested release, else the next newer one, else the newest; None without any."""
     newer = min((release for release in releases if release >= requested), default=None)
     return newer or max(releases, default=None)
 

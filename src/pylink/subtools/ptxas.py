@@ -76,7 +76,8 @@ def compile_ptx(
     """Compile the requests, several at a time, and return the cubins; LinkError if one fails.
 
     `tool` is the path of the ptxas to start (default: the one that `find_ptxas` returns). Rows of
-    -time come in the order of the requests and end before the first that failed.
+    -time come in the order of the requests, up to the first that failed, whose own row is only
+    written if it is `optimized`.
     """
     options = job.options
     if (options.maxrregcount or 0) > MAX_REGISTERS:

@@ -35,7 +35,7 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
     """Run the commands, as many at once as this process may use cores; return outcomes in order.
 
     `timeout` is in seconds for each command, 0 for no limit. No program outlives this call, even
-    after an exception, or if SIGTERM, SIGHUP or SIGQUIT ends this process.
+    after an exception, or in the main thread, if SIGTERM, SIGHUP or SIGQUIT ends this process.
     """
     cores = count_cores()
     outcomes: list[Outcome] = []

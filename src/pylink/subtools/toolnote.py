@@ -22,8 +22,9 @@ def remove_file_names(cubin: bytes, source: str, result: str) -> bytes:
     """Return the cubin with the tool note that a compilation in memory would have.
 
     `source` and `result` are the paths of input and output that ptxas was given. The note and its
-    section get shorter. Later sections move toward the start as far as their alignment allows, and
-    the file keeps its size. Data without such a note is returned unchanged.
+    section get shorter. Sections directly after it move toward the start as far as their alignment
+    allows, unless one is in a segment, and the file keeps its size. Data without such a note is
+    returned unchanged.
     """
     names = [os.path.basename(path).encode() for path in (source, result)]
     try:

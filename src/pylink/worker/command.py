@@ -58,6 +58,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str]) -> int:
     """Serve until standard input ends and return 0, or 1 after an invalid request.
 
+    Without --persistent_worker, link once and return the exit status of the link.
     `terminal.running.run` is not for this command, which leaves unknown arguments to the links.
     """
     try:

@@ -13,7 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
-# Bytes of a request: more than any command line has. Input that states more is not a request.
+# Limit of the bytes of a request, in JSON of its characters: more than any command line has. Longer
+# input is not a request.
 MAX_REQUEST_SIZE = 1 << 28
 # Bytes to read at once.
 _CHUNK = 1 << 16

@@ -10,7 +10,7 @@ from pylink.report.model.message import Message
 from pylink.report.model.session import Process, Session
 from pylink.report.model.source import Source
 
-# The first bytes of a file, and the version of the format.
+# The first bytes of a report file, and the version of its format.
 MAGIC = b"NVR\0"
 VERSION = 7
 

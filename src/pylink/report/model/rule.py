@@ -90,7 +90,7 @@ class RuleResult(Message):
                 yield item.message, item.focus_metrics
 
     def add(self, item: RuleItem) -> None:
-        """Add an item; a message without an id, and its focus metrics, get the next free id."""
+        """Add an item; number a message without an id, and its focus metrics, after the others."""
         if self.body is None:
             self.body = RuleBody()
         if item.message is not None and item.message.id is None:

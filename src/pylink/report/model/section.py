@@ -102,7 +102,7 @@ class GfxMetricsWidget(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class BodyItem(Message):
-    """One table, chart, widget or container of a body: the member that is not None."""
+    """One table, chart, widget or container, in one member; `filter` says where it is shown."""
 
     table: Table | None = None
     bar_chart: BarChart | None = None

@@ -22,7 +22,7 @@ from pylink.terminal.tables import align_columns
 
 # The focus metric that stores the estimated speedup of a message.
 SPEEDUP_METRIC = "link__estimated_speedup.pct"
-# The title of a message about a rule that failed.
+# The title of a message about a rule that failed, or for which metrics or rules are missing.
 NOT_APPLIED = "Rule not applied"
 
 
@@ -126,7 +126,7 @@ class IFrontend:
     def speedup(self, message_id: int, type: int, percent: float) -> bool:
         """Add the speedup that a message's advice should give; False for an unknown number.
 
-        `type` is a value of `SpeedupType`.
+        It is `percent` of the time that `type` stands for, a value of `SpeedupType`.
         """
         item = self._item(message_id)
         if item is None or item.message is None:
@@ -165,8 +165,8 @@ class IFrontend:
     ) -> bool:
         """Add a table to the text of a message; False for an unknown message number.
 
-        `config["title"]`, if set, is the line above it. ValueError unless every row has a cell for
-        each heading, TypeError unless the cells of a column are all text or all numbers.
+        `config["title"]`, if set, is the line above it. ValueError unless every row has one cell
+        for each heading, TypeError unless the cells of a column are all text or all numbers.
         """
         item = self._item(message_id)
         for row in rows:
@@ -187,7 +187,7 @@ class IFrontend:
         self.for_children.update({str(key): float(value) for key, value in values.items()})
 
     def receive_dict_from_parent(self, rule_id: str) -> dict[str, float]:
-        """Return the numbers that a parent sent; empty if the rule is not a parent of this one."""
+        """Return the numbers that a parent rule sent; empty if none, or if it is not a parent."""
         return dict(self._parents.get(rule_id, {}))
 
     def _item(self, message_id: int) -> RuleItem | None:

@@ -100,7 +100,7 @@ def load_rules(path: Iterable[Path]) -> LoadedRules:
 
 
 def describe_error(error: BaseException, file: Path) -> str:
-    """Return an exception as one line of text, with the line number in the rule file `file`."""
+    """Return an exception as text, with its line number in the rule file `file` if it has one."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return f"line {error.lineno}: {error.msg}"
     if isinstance(error, ReportError):

@@ -70,7 +70,8 @@ def combine(name: str, left: Metric, sign: str, right: Metric, warn: Warn) -> Me
     1. no instances on either side: no instances;
     2. no ids on either side: element by element; further elements of the left are unchanged,
        further ones of the right are omitted;
-    3. ids on both sides: all ids of both; a value with an id of only one side is unchanged;
+    3. ids on both sides: all ids of both; a value with an id of only the left is unchanged, one of
+       only the right is converted to the kind of the left;
     4. ids only on the left: every element is combined with the right metric's own value, or
        unchanged if that is None;
     5. ids only on the right: no instances; the left metric's own value is combined with one element
@@ -128,7 +129,8 @@ def _join_by_id(
 ) -> list[Instance]:
     """Return an instance for each id of either side, ids of the left first; both must have ids.
 
-    `apply` combines the values of an id that both have; other values are unchanged.
+    `apply` combines the values of an id that both have. Other values of the left are unchanged,
+    those of the right are converted to the kind of the left.
     """
     right_values = right.by_id()
     joined = []

@@ -72,7 +72,7 @@ def stock_directory() -> Path:
     Stock files that it lacks are copied to it, so deleting a file restores it at the next call. An
     existing file is kept, so that a user may change it. Other versions have directories of their
     own, since stock rules import a module of the same version. If the copy cannot be written,
-    return the directory in the package.
+    or `NO_DEPLOYMENT` is set, return the directory in the package.
     """
     if os.environ.get(NO_DEPLOYMENT):
         return STOCK_DIRECTORY
@@ -126,7 +126,7 @@ def _check_directory(name: str) -> Path:
 
 
 def files_in(path: Iterable[Path], suffix: str) -> list[Path]:
-    """Return files with a suffix, in any case, by directory and name; hidden ones are omitted."""
+    """Return the files with a suffix (any case), by directory and name; hidden ones are omitted."""
     paths: list[Path] = []
     for directory in path:
         for file in sorted(directory.iterdir()):

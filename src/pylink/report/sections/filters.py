@@ -36,7 +36,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class ChosenMetric:
-    """The metric that a section shows on one target for a `SectionMetric` with options."""
+    """The metric that a section shows on a target: a `SectionMetric`, or one of its options."""
 
     name: str
     label: str | None

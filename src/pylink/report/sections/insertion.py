@@ -27,9 +27,10 @@ from pylink.report.sections.text import section_metrics
 class Gap:
     """A metric of a section that is missing, or whose value is not as its definition says.
 
-    `is_absence` is True if the metric is missing and False if its definition is invalid or its
-    value was limited. `action` is the name of the first action concerned. `is_error` is True for a
-    required metric.
+    `is_absence` is True if the metric is missing or its pattern cannot be matched, and False if its
+    definition is invalid or its value was limited. `action` is the name of the first action
+    concerned. `is_error` is True for a missing metric that is required, unless its derivation
+    failed.
     """
 
     action: str
@@ -56,10 +57,10 @@ def apply_sections(
 ) -> list[Gap]:
     """Add to every action the sections for its target, and derived metrics; return the gaps.
 
-    An action gets a section only if it has a metric of it, or if no action has a metric that the
-    section requires. A metric that only some actions lack is not a gap, since actions (phases of a
-    link) have different metrics. In a section whose identifier is in `requested`, each metric that
-    no action has is a gap, even if no action gets the section.
+    An action gets a section only if it has a metric of it, if no action has a metric that the
+    section requires, or if the section has no metrics. A metric that only some actions lack is not
+    a gap, since actions (phases of a link) have different metrics. In a section whose identifier is
+    in `requested`, each metric that no action has is a gap, even if no action gets the section.
     """
     ordered = list(sections)
     # The actions of a link only have two targets: one architecture with both scopes.
@@ -143,9 +144,10 @@ def _has_content(action: Action, candidate: _SectionForTarget, metric_names: set
 def _find_gaps(
     action: Action, candidate: _SectionForTarget, metric_names: set[str]
 ) -> Iterator[Gap]:
-    """Resolve the patterns of a section; yield gaps for metrics that are not in `metric_names`.
+    """Resolve the patterns of a section; yield gaps for metrics that no action has.
 
-    A pattern is resolved by a metric with its name, whose value lists the metrics that match.
+    `metric_names` are those of all actions. A pattern is resolved by a metric with its name, whose
+    value lists the metrics that match. A pattern that cannot be matched is a gap.
     """
     for chosen in candidate.metrics:
         if chosen.name in action.metrics:
@@ -172,6 +174,7 @@ def _gap(
     is_error: bool = False,
     is_absence: bool = True,
 ) -> Gap:
+    """Return the gap of the metric `metric` of a section in an action, for a `reason`."""
     name = action.demangled_name or action.function_name or "range"
     return Gap(name, section.identifier, metric, reason, is_error, is_absence)
 
@@ -212,7 +215,7 @@ def _matching_metrics(action: Action, section: Section, pattern: str) -> list[st
     """Return the names of an action's metrics that match a pattern, sorted.
 
     Empty for `breakdown:`, since only the program that measured a metric knows its parts. re.error
-    for an expression that takes too long.
+    for an expression that is invalid or takes too long.
     """
     if pattern.startswith(REGEX):
         names = matching_names(pattern, action.metrics)

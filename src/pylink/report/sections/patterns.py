@@ -71,7 +71,7 @@ def _is_fast(text: str, names: Collection[str]) -> bool:
 
 
 def _match_in_process(text: str, names: Collection[str]) -> list[str]:
-    """Return the names that an expression matches, by another process; re.error if it is slow."""
+    """Return the names that an expression matches, by another process; re.error if that fails."""
     import json
 
     from pylink.subtools.programs import find_python

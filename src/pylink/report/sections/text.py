@@ -91,9 +91,10 @@ def parse_chart(data: bytes, file: str) -> RuleItem:
 
 
 def section_metrics(section: Section) -> list[SectionMetric]:
-    """Return all metrics of a section: of the header, of tables and charts, then those not shown.
+    """Return the metrics of a section: of the header, of tables and charts, then those not shown.
 
-    A metric may be a pattern that stands for several.
+    Metrics of rooflines and widgets are not among them. A metric may be a pattern that stands for
+    several.
     """
     metrics = list(section.header.metrics) if section.header else []
     for item in section.items():

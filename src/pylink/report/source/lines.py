@@ -40,7 +40,7 @@ class SourceMap:
 
     @property
     def has_code(self) -> bool:
-        """Whether the report contains a readable cubin; without one, `is_code` is always False."""
+        """Whether the report has a readable cubin with code; without, `is_code` is always False."""
         return bool(self._code)
 
     def is_code(self, address: int) -> bool:

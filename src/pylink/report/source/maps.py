@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class SourceMaps:
-    """The sources of one report, by action."""
+    """Finds the code of an action of one report, and the map of addresses to source lines."""
 
     def __init__(self, report: Report) -> None:
         self._report = report

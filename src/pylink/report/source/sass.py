@@ -19,8 +19,8 @@ def disassemble(code: bytes, sm: int, start: int) -> dict[int, str]:
     """Return {address: instruction} for the code of a section at address `start`, of target `sm`.
 
     As in Nsight Compute, a predicate takes the first 6 columns. Empty without `nvdisasm`, or if it
-    does not know the target. `nvdisasm` gets only the code: with a whole cubin whose symbols have
-    load addresses, it does not terminate.
+    fails, as for a target that it does not know. `nvdisasm` gets only the code: with a whole cubin
+    whose symbols have load addresses, it does not terminate.
     """
     tool = find_cuda_tool("nvdisasm")
     if tool is None:

@@ -13,6 +13,7 @@ WARM_PERCENT = 90.0
     "LinkInputs",
 )
 def apply(phase, report):
+    """Call `report` if inputs came from disk, by the metrics of the action `phase`."""
     hit = number(phase, "file__cache_hit.pct")
     if hit is None or hit >= WARM_PERCENT:
         return

@@ -18,7 +18,8 @@ CAUSES = {
         "lines are not needed."
     ),
 }
-# The id in place of an option for frame data: every compilation produces it; no option omits it.
+# The id in place of an option for inputs that have only frame data: every compilation produces it,
+# and no option omits it.
 ALWAYS = "always"
 
 
@@ -29,6 +30,7 @@ ALWAYS = "always"
     "LinkInputs",
 )
 def apply(phase, report):
+    """Call `report` if much of the input is debug data, by the metrics of the action `phase`."""
     debug = number(phase, "file__debug_bytes.sum")
     total = number(phase, "file__bytes_input.sum")
     if not debug or not total or 100.0 * debug < LEAST_PERCENT * total:

@@ -13,6 +13,7 @@ LEAST_PERCENT = 5.0
     "LinkDedup",
 )
 def apply(phase, report):
+    """Call `report` if looking for duplicates took long, by the metrics of the action `phase`."""
     share = number(phase, "link__dedup_cpu_time_share.pct")
     phase_share = number(phase, "link__cpu_time_share.pct")
     time = number(phase, "link__cpu_time_duration.sum")

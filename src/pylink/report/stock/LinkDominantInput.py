@@ -13,6 +13,7 @@ LEAST_INPUTS = 4
     "LinkInputs",
 )
 def apply(phase, report):
+    """Call `report` if one input is larger than all others together, by metrics of `phase`."""
     files = instances(phase, "file__bytes_read.sum")
     total = sum(value for _, value in files)
     if len(files) < LEAST_INPUTS or files[0][1] * 2 <= total:

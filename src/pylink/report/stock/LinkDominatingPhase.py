@@ -17,6 +17,7 @@ COMPILER_PHASES = ("cicc-lto", "ptxas-lto")
     "LinkPhases",
 )
 def apply(phase, report):
+    """Call `report` if the action `phase` takes most of the link's processor time."""
     share = number(phase, "link__cpu_time_share.pct")
     time = number(phase, "link__cpu_time_duration.sum")
     if not share or not time or phase.name() in ("link", "read", "write"):

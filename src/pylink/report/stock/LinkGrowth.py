@@ -14,6 +14,7 @@ LINEAR_MIN = 0.7
     "Compares the given reports, and warns if time grows faster than the input.",
 )
 def apply(phase, report):
+    """Call `report` with the growth of the link's time, if the action `phase` has this metric."""
     exponent = number(phase, "runs__growth_exponent.ratio")
     if exponent is None:
         return

@@ -2,8 +2,8 @@
 
 from link_rules import INFORMATION, MINOR, instances, number, rule
 
-# Fewer than FEW_RELOCATIONS do not delay a program's start. From there on they are reported if they
-# are at least LEAST_PERCENT of all relocations.
+# Fewer than FEW_RELOCATIONS do not delay a program's start. From there on, relocations outside of
+# debug data are reported if at least LEAST_PERCENT of them are kept.
 FEW_RELOCATIONS = 1000
 LEAST_PERCENT = 50.0
 
@@ -15,6 +15,7 @@ LEAST_PERCENT = 50.0
     "LinkRelocations",
 )
 def apply(phase, report):
+    """Call `report` if many relocations are kept, by the metrics of the action `phase`."""
     kept_count = number(phase, "reloc__left_dynamic.sum") or 0.0
     applied = number(phase, "reloc__applied.sum") or 0.0
     if kept_count < FEW_RELOCATIONS:

@@ -14,6 +14,7 @@ FALSE_PERCENT = 10.0
     "LinkDedup",
 )
 def apply(phase, report):
+    """Call `report` if many prefilter hits were false, by the metrics of the action `phase`."""
     hits = number(phase, "dedup__prefilter_hits.sum") or 0.0
     wrong = number(phase, "dedup__prefilter_false_positives.sum") or 0.0
     if 100.0 * wrong > FALSE_PERCENT * hits:

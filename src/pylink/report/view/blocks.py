@@ -123,8 +123,9 @@ def rows_of(
 ) -> tuple[Row, ...]:
     """Return a row per metric; a pattern becomes a row for each metric that matches it.
 
-    `entries` are metrics of a section. With `cells`, an entry with an empty name or label is an
-    empty cell of a table.
+    `entries` are metrics of a section. Those that are not for the target have no row, nor have
+    those without a label that the action lacks. With `cells`, an entry with an empty name or label
+    is an empty cell of a table.
     """
     rows: list[Row] = []
     for entry in entries:

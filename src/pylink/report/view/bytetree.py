@@ -35,7 +35,7 @@ class Node:
     parts: dict[str, Node] = field(default_factory=dict)
 
     def largest(self) -> list[Node]:
-        """Return the `MAX_PARTS` largest parts, then one part with the size of all others."""
+        """Return the `MAX_PARTS` largest parts, then one part for all others if there are any."""
         single_parts = [node for node in self.parts.values() if node.name not in OTHERS]
         ordered = sorted(single_parts, key=lambda node: -node.size)
         largest_nodes, others = ordered[:MAX_PARTS], ordered[MAX_PARTS:]

@@ -126,7 +126,7 @@ def _bin_points(
 
 
 def costliest_instructions(chart: SourceMetricTable, rows: Sequence[Row], title: str) -> Block:
-    """Return a block with the instructions where metrics are highest, by address."""
+    """Return a block that names, by address, the instructions at which each metric is highest."""
     bars = []
     for row in rows:
         largest_values, rest_text = largest(row.instances, row.unit)
@@ -150,6 +150,7 @@ def roofline(
     """
 
     def value(definition: RooflineValue) -> float | None:
+        """Return the number that a definition stands for; None if it is unknown."""
         return _evaluate(definition, section, action, target)
 
     x_title = (chart.axis_intensity.label if chart.axis_intensity else None) or "intensity"

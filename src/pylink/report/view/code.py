@@ -22,7 +22,8 @@ from pylink.report.view.pages import ActionPage, action_pages
 
 # Instructions that are shown of an action by default.
 MAX_INSTRUCTIONS = 20
-# Characters for the columns of addresses, instructions and lines, and at least for each counter.
+# Width in characters of the columns of addresses, instructions and lines together, and the least
+# width of each counter's column.
 INSTRUCTIONS_WIDTH, LEAST_COUNTER_WIDTH = 60, 18
 # Characters between columns, which are a part of a counter's width.
 COLUMN_GAP = 2

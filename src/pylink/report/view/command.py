@@ -36,9 +36,10 @@ class Files:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; return 0, or 1 after a message if a file cannot be read or written.
+    """Run the command; return 0, or 1 after a message on what was wrong.
 
-    The status is 2 for unknown arguments.
+    That is a file that cannot be read or written, or a request that cannot be met, such as an
+    unknown section. The status is 2 for unknown arguments.
     """
     return run(parser(), argv, _run, (ReportError, aprof.MalformedReport), intermixed=True)
 

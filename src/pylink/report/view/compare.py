@@ -62,7 +62,7 @@ class Change:
 
     @property
     def ratio(self) -> float | None:
-        """The value after, divided by that before; None without two numbers, or if that is 0."""
+        """The value after, divided by the one before; None without two numbers, or for 0 before."""
         if isinstance(self.before, str) or isinstance(self.after, str):
             return None
         if not self.before or self.after is None:
@@ -71,7 +71,10 @@ class Change:
 
     @property
     def change_text(self) -> str:
-        """The change as text: +12.3%, new, gone, or the difference from 0."""
+        """The change as text: `+12.3%`, `x12`, `new` or `gone`; `differs` or "" for two strings.
+
+        After a value of 0, it is the new value with its sign, or "" for 0 again.
+        """
         if self.before is None:
             return "new"
         if self.after is None:
@@ -116,10 +119,11 @@ def compare(before: Report, after: Report) -> list[Change]:
 
 
 def notable_changes(changes: list[Change], least: float = LEAST_CHANGE) -> list[Change]:
-    """Return the numbers that changed by the share `least` or more.
+    """Return the numbers that changed by the share `least` or more, or that one report lacks.
 
     Changes of the whole link come first, then those of each action, the largest of an action first.
     Settings of device and launch and derived metrics are omitted, since they are not measured.
+    Metrics that repeat others are omitted, too, and numbers that are 0 or missing in both reports.
     """
     selected = []
     for change in changes:

@@ -40,6 +40,7 @@ def plot(
 
     It shows the phases of several reports side by side, the timeline of a single report, or without
     reports, curves of the first growth report that has any. The reports are pairs (name, report).
+    ReportError if there is nothing to draw.
     """
     if len(reports) > 1:
         return plots.image(_draw_phase_bars(reports), suffix)

@@ -15,7 +15,7 @@ from pylink.terminal.tables import align_columns
 
 
 def list_files(options: Mapping[str, Any]) -> int:
-    """Print the lists that the options request; return 1 if a file did not load.
+    """Print the lists that the options request; return 1 if a file has an error, else 0.
 
     `options` has the values of options of a link or of `pylink report`, by attribute such as
     `list_rules`. ReportError for a directory that does not exist.

@@ -25,7 +25,8 @@ MISSING = "N/A"  # the text of a value that is None
 def scale_value(value: float, unit: str) -> tuple[float, str]:
     """Scale a value to the largest step of its unit that keeps it at 1 or more.
 
-    Return the scaled value and the name of the step.
+    Return the scaled value and the name of the step. A value below 1, or of a unit that does not
+    scale, stays as it is.
     """
     base, _, per = unit.partition("/")
     steps = SCALES.get(base)

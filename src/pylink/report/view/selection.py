@@ -12,7 +12,8 @@ from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.sections.patterns import REGEX, matching_names
 
-# Metrics that are always kept: those that tools need to show an action, its time and its target.
+# Metrics that a link with --metrics keeps, too: tools need them to show an action, its time and its
+# target.
 NEEDED_BY_TOOLS = (
     f"{REGEX}(device__attribute|launch)_.*",
     TIME,

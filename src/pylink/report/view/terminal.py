@@ -66,9 +66,10 @@ def console(*, color: bool | None = None) -> Console:
 def show_details(
     output: Console, report: Report, *, instances: bool = False, everything: bool = True
 ) -> None:
-    """Print advice of rules, the bytes of the output, the whole link, then each action.
+    """Print advice of rules, the bytes of the output, the whole link, then the other actions.
 
-    `instances` lists the instances of metrics, too. Without `everything`, print only one screen:
+    `instances` lists the instances of metrics, too, and all actions: without it, only the longest
+    ones of each name are shown. Without `everything`, print only one screen:
     the advice, the time of each phase, and the bytes of the output.
     """
     pages = action_pages(report)
