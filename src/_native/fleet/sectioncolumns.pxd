@@ -198,7 +198,7 @@ cdef inline bint check_headers(ObjectItem* row, const ElfFile* elf) noexcept nog
     """Return whether the headers and sizes of all sections are valid; else set a fault in `row`."""
     cdef const Shdr* header
     cdef const char* name
-    cdef uint64_t i, names = 0, stored = 0      # names, stored: bytes of all so far
+    cdef uint64_t i, names = 0, stored = 0      # bytes so far of all names, and of all contents
     for i in range(elf.count):
         header = &elf.table[i]
         row.section = <uint32_t>i
@@ -335,7 +335,8 @@ cdef inline size_t stem_size(const uint8_t* name, size_t length) noexcept nogil:
         end = skip_word(name, length, start, STEM[i])
         if end > start:
             return end
-    # A function's bank has a number: `.nv.constant0.F`. Other names are the family's as a whole.
+    # The family of `.nv.constant0.F`, a bank of a function, is `.nv.constant0`. Any other name is a
+    # family's as a whole, such as `.nv.constant3`.
     if has_prefix(name + start, length - start, b".nv.constant"):
         end = start + BANK_NUMBER
         while end < length and c"0" <= name[end] <= c"9":

@@ -140,7 +140,7 @@ cdef inline bint put_record(Info* info, Record* record, bint keep_empty) noexcep
         symbol = section_symbol_of(info, record.file, <FileSymbolRef>load32(data + 4))
         memcpy(place + 4, &symbol, 4)
     elif data[0] == EIFMT_SVAL and data[1] == EIATTR_KPARAM_INFO and load32(data + 4) == 0:
-        # The record names the null symbol. Some releases with -g turn it into a function.
+        # The record names the null symbol. Up to 12.9, some links turn that into a function.
         null_entity = entity_of(info, record.file, 0)
         if null_entity >= 0:
             memcpy(place + 4, &info.placed.symbol_index[null_entity], 4)
@@ -148,9 +148,9 @@ cdef inline bint put_record(Info* info, Record* record, bint keep_empty) noexcep
 
 
 cdef inline bint put_sass_only(Info* info, const SectionRow* sass) noexcept nogil:
-    """Append records of `sass` that the mercury list lacks, in input order; False without memory.
+    """Append records of `sass` that the mercury list lacks and the link keeps, in input order.
 
-    `info.records` is the mercury list.
+    `sass` is the machine code's list, `info.records` the mercury list. False without memory.
     """
     cdef Record* records = <Record*>info.records.data
     cdef Record record

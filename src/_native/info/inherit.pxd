@@ -63,9 +63,9 @@ cdef inline void sort_numbers(OutNumber* numbers, size_t count) noexcept nogil:
 
 
 cdef inline bint find_reached(Info* info, EntityNumber kernel) noexcept nogil:
-    """Fill `reached_infos`: OutRows of functions that the kernel inherits from, ascending.
+    """Fill `reached_infos`: OutRows of .nv.info.F of functions F that `kernel` inherits from.
 
-    False without memory.
+    They ascend, and that of the kernel itself may be among them. False without memory.
     """
     cdef size_t depth = 0       # number of nodes in `stack`
     cdef NodeRef node, to

@@ -138,7 +138,7 @@ cdef inline bint is_cta_group(uint8_t attribute) noexcept nogil:
 
 
 cdef inline uint8_t cta_groups(Info* info, uint64_t start) noexcept nogil:
-    """Return SINGLE_CTAS and PAIRED_CTAS bits: how a kernel uses tcgen05, by its own records."""
+    """Return SINGLE_CTAS and PAIRED_CTAS bits: how a kernel uses tcgen05, by its records so far."""
     return <uint8_t>(
         (SINGLE_CTAS if find_own_record(info, start, EIATTR_TCGEN05_1CTA_USED) >= 0 else 0)
         | (PAIRED_CTAS if find_own_record(info, start, EIATTR_TCGEN05_2CTA_USED) >= 0 else 0))

@@ -101,7 +101,7 @@ cdef Py_ssize_t find_written(list paths, const MappedRow* row) except -2:
 
 
 cdef uint64_t place_files(list paths, list sizes, uint64_t* extent, MappedRow* mapped) except? 0:
-    """Set the `extent` of each file, its offset and size. Returns the bytes of all files together.
+    """Set the `extent` of each file, its offset and size. Returns the bytes that all take, padded.
 
     A file that is to be mapped gets whole pages, and its size in `mapped`, a row for each file.
     No file is to be mapped if `mapped` is NULL.
@@ -123,7 +123,7 @@ cdef uint64_t place_files(list paths, list sizes, uint64_t* extent, MappedRow* m
     return total
 
 
-# Whether a link of this process has mapped files and ended: later ones read to recycled pages.
+# Whether a link of this process has mapped files and ended: later links read to recycled pages.
 cdef bint has_mapped = False
 
 

@@ -46,7 +46,10 @@ ctypedef struct Ordering:
 
 
 cdef inline bint is_omitted(const Ordering* ordering, const OutRow* row) noexcept nogil:
-    """Return whether a section that was created is omitted; its name stays in the string tables."""
+    """Return whether a section that was created is omitted.
+
+    Its name stays in the string tables, except in lean files (`has_lean_names`).
+    """
     cdef uint8_t omit = KIND[row.kind].omit
     if omit == OMIT_WITHOUT_RECORDS:
         return not ordering.has_file_records

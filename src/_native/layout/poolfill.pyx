@@ -66,7 +66,7 @@ ctypedef struct Filling:
     uint64_t* start             # by OutRow: 1 + offset of its contents in `blob`, 0 without any
     JumpTables tables
     bint any_lost               # some bytes are of definitions that lost
-    uint64_t null_value         # offset of the last pool of a definition that lost, or 0
+    uint64_t null_value         # offset of the last lost pool of a device function, or 0
     Vec blob                    # uint8_t: contents of all pools that rows go to
     Vec spans                   # SpanRow: of each of these pools
 
@@ -207,7 +207,7 @@ cdef void move_constants(const Filling* filling, const EntityRow* entities, size
 
 
 def has_pool_above(PlacedTables placed not None, uint64_t limit):
-    """Return whether a kernel's literal pool, as placed, has more than `limit` bytes."""
+    """Return whether a pool that `place_pools` placed bytes in has more than `limit` bytes."""
     placed.fill()
     cdef size_t i
     cdef const PoolRow* row = placed.merged.pools.rows

@@ -235,7 +235,7 @@ cdef class Vectors:
         return sizes
 
     def signature(self):
-        """Return the numbers that must agree for a candidate to be accepted."""
+        """Return the numbers by which references for a candidate are found."""
         cdef size_t i
         cdef uint64_t headers = 0, targets = 0
         check_memory(build_index(&self.object))

@@ -83,7 +83,7 @@ class Vectors:
     def shape(self) -> bytes:
         """Return the sizes of the primary entries as packed uint64."""
     def signature(self) -> Signature:
-        """Return the numbers that must agree for a candidate to be accepted.
+        """Return the numbers by which references for a candidate are found.
 
         A candidate whose keys all differ is only accepted by references with the same first four
         values: different rows equal different rows there, and these are all if the numbers agree.
