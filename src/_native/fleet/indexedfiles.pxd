@@ -27,7 +27,7 @@ ctypedef struct Indexed:
     const uint8_t* path         # path below the root
     uint32_t size               # bytes of the path
     uint32_t root               # number of the root
-    Stamp stamp
+    Stamp stamp                 # the file's version: its size, times and inode
     bint in_index               # the index has the file: it existed in the last run
     bint seen                   # this run found it
 

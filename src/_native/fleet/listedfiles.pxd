@@ -13,7 +13,7 @@ from fleet.stamps cimport Stamp
 # A file of a list, which is a Vec of these rows.
 ctypedef struct ListedFile:
     const uint8_t* path         # path below the root
-    const Stamp* stamp
+    const Stamp* stamp          # the file's version: its size, times and inode
     uint32_t size               # bytes of the path
     uint32_t root               # number of the root
     uint32_t rank               # position of the root's name among the sorted names of all roots

@@ -46,7 +46,7 @@ cdef enum:
 
 # One cubin.
 cdef packed struct ObjectItem:
-    uint32_t fault              # an IndexFault
+    uint32_t fault              # an IndexFault; 0 (NONE): the sections are listed
     uint32_t section            # number of the section with the fault
     uint32_t sm                 # SM number
     uint32_t type               # e_type

@@ -61,7 +61,7 @@ cdef inline bint find_references(const MergedView* merged, const PlacedView* pla
     """List the references to constants in all code that has a capsule; False without memory.
 
     They are sorted by section of the code (OutRow), and by offset there. Those that no record
-    contains (R_CUDA_ABS16_32) are left out.
+    contains (R_CUDA_ABS16_32) are omitted.
     """
     cdef const OutRow* outs = placed.outs
     cdef const FixupRow* fixup

@@ -138,7 +138,8 @@ cdef inline void resolve_value(const Patching* patching, const FixupRow* fixup,
     elif fixup.entity < 0:
         return                  # without a symbol S is 0
     elif entity.kind == E_CONST0_SIZE:
-        # S is the size of the file-scope bank of constants; an explicit addend does not count.
+        # S is the size of the file-scope bank of constants, -1 without it; an explicit addend does
+        # not count.
         row.value = patching.placed.values[fixup.entity]
     elif entity.flags & EF_UNSIZED and entity.kind == E_SHARED:
         # An extern array: S is its own address, or the address that all arrays have in this
@@ -151,7 +152,7 @@ cdef inline void resolve_value(const Patching* patching, const FixupRow* fixup,
         else:
             row.value += ~<uint64_t>0
     else:
-        # S is -1 for a shared variable that has no place in the output.
+        # S is -1 for a shared variable that has no place in an executable.
         row.value += (~<uint64_t>0 if patching.placed.lost[fixup.entity]
                       else patching.placed.values[fixup.entity])
         home = patching.placed.homes[fixup.entity]

@@ -41,7 +41,7 @@ ctypedef struct Window:
     uint32_t last_patch         # contents: one after the index of its last patch
     int32_t kind                # CONTENTS (also for string tables), HEADERS, or the section kind of
                                 # a symbol or _shndx table
-    const uint8_t* source       # its bytes, ready to be copied; NULL: `make` must be called
+    const uint8_t* source       # its bytes, to be copied; NULL: the queue's `make` writes them
 
 
 # Writes the bytes of a window to `to`. `context` is the queue's.
@@ -64,7 +64,7 @@ ctypedef struct WindowQueue:
 
 cdef inline bint list_rows(Vec* windows, uint64_t start, size_t row_size, size_t count,
                            int32_t kind) noexcept nogil:
-    """Add windows of a table of `count` rows, which `make` fills; False without memory.
+    """Add windows of a table of `count` rows, to be made by the queue; False without memory.
 
     `start` is the table's offset in the output, `kind` what the windows get as their `kind`.
     """

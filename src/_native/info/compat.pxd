@@ -35,7 +35,7 @@ ctypedef struct Compat:
     const CompatRow* row_of[256]    # by attribute: its row, or NULL
     Vec records                     # uint8_t: records of the output
     Vec late                        # uint8_t: records that follow `records` (COMPAT_LATE)
-    bint missing[256]               # by attribute: some input lacks it
+    bint missing[256]               # by attribute: the .nv.compat of some input lacks it
     bint has_first                  # the first input was read
 
 

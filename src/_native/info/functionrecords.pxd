@@ -88,10 +88,10 @@ cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogi
 
 
 cdef inline bint is_record_omitted(Info* info, uint8_t attribute) noexcept nogil:
-    """Return whether the link omits inputs' records of an attribute.
+    """Return whether .nv.info.F omits inputs' records of an attribute.
 
-    It omits closing records, which it writes itself at the end of each function's list, and a
-    record that no longer holds.
+    It omits closing records, which the link writes itself at the end of each function's list, and
+    a record that no longer holds.
     """
     if (attribute == EIATTR_NVSAL_SW_WAR and info.objects.traits & TRAIT_MERCURY
             and info.objects.traits & TRAIT_KEEPS_SHARED):

@@ -151,7 +151,7 @@ cdef inline uint32_t section_symbol_of(Info* info, FileRef file,
 
 
 cdef inline const SectionRow* source_of_info(Info* info, EntityNumber entity) noexcept nogil:
-    """Return the input section whose records decide for a function, or NULL.
+    """Return the input section that lists the records of a function, NULL without any.
 
     It is the mercury list if the function has one, else that of the machine code.
     """

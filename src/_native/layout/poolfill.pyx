@@ -61,7 +61,7 @@ ctypedef struct Filling:
     ObjectsView objects
     MergedView merged
     OutRow* outs
-    OutNumber* pool_of          # by entity, of a kernel: OutRow of its pool, or -1
+    OutNumber* pool_of          # by entity: OutRow of the pool of this kernel (or function), or -1
     PoolNumber* row_of          # by input section: the last PoolRow with its bytes, or -1
     uint64_t* start             # by OutRow: 1 + offset of its contents in `blob`, 0 without any
     JumpTables tables

@@ -57,7 +57,7 @@ from tables.rows cimport (
 from tables.views cimport MergedView, ObjectsView
 
 
-# The number of a Piece, from 0; -1 for none. A counter is never -1.
+# The number of a Piece, from 0; -1 for none. A PieceCounter goes through pieces, and is never -1.
 ctypedef int32_t PieceNumber
 ctypedef size_t PieceCounter
 
