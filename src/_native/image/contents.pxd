@@ -71,7 +71,7 @@ cdef inline bint is_copied(const Contents* contents, SectionCounter section) noe
     # A section with a stand-in was folded: an equal section of an earlier input has its bytes.
     if contents.merged.stand_ins != NULL and contents.merged.stand_ins[section] >= 0:
         return False
-    # The layout also replaced the contents if it made the output section smaller.
+    # The layout gave other contents to an output section that it made smaller.
     return (contents.merged.base[section] + contents.objects.sections[section].size
             <= contents.placed.places[out].size)
 

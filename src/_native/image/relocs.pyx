@@ -102,8 +102,8 @@ def resolve_values(PlacedTables placed not None):
 ctypedef struct Patching:
     MergedView merged
     PlacedView placed
-    # -g, -r: extern arrays have addresses of their own; otherwise all arrays that a function uses
-    # have one address.
+    # -r, or -g with debug data: extern arrays have addresses of their own; otherwise all arrays
+    # that a function uses have one address.
     bint arrays_by_name
 
 

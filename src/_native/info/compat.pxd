@@ -216,7 +216,7 @@ cdef inline bint compat_finish(Compat* compat, bint arch_specific, uint64_t feat
 
 
 cdef inline bint is_missing_attribute(Compat* compat, const uint8_t* record) noexcept nogil:
-    """Return whether a record is omitted: one with COMPAT_REQUIRED that an input lacks, or unknown.
+    """Return whether a record is omitted by COMPAT_REQUIRED: an input lacks it, or it is unknown.
 
     It is unknown if its joined value is UNKNOWN_VALUE.
     """

@@ -40,7 +40,7 @@ from tables.rows cimport (
 
 
 # `inherited` has rows of pylink/facts/inheritance.py, `closing` the last records of each function.
-# Returns the kernels for single CTAs that reach code for pairs of CTAs, or the other way around.
+# Returns the kernels for single CTAs that would inherit use of pairs of CTAs, or vice versa.
 def emit_info(PlacedTables placed not None, bytes inherited not None, bytes closing not None):
     """Make the contents of every information section, and add them to `placed`."""
     cdef MergedTables merged = placed.merged

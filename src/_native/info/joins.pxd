@@ -157,7 +157,7 @@ cdef inline bint is_excluded(uint8_t groups, uint8_t attribute) noexcept nogil:
 
 
 cdef inline bint add_mixed_kernel(Info* info, EntityNumber kernel) noexcept nogil:
-    """List a kernel that is for single CTAs and reaches code for pairs, or the other way around.
+    """List a kernel that uses tcgen05 by single CTAs and would inherit use by pairs, or vice versa.
 
     False without memory.
     """

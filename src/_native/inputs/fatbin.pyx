@@ -161,9 +161,9 @@ ctypedef struct PickedSource:
 
 
 # The result's `sources` are the sources of picks, `special` are picks that are not cubins or cannot
-# be linked. `linked` has by source the containers that count, else all do; `rank` ranks an entry,
-# unusable if negative. `unmatched` are sources with a container that counts and has no usable
-# entry, `bare` those in which no container counts. Damaged sources are not among the unmatched.
+# be linked. `linked` has, by source, the containers that count; in other sources all count. `rank`
+# ranks an entry, unusable if negative. `unmatched` are sources with a container that counts and has
+# no usable entry, `bare` those in which no container counts. Damaged sources are not unmatched.
 def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t limit,
                  dict linked not None):
     """Pick the code that a link takes: (picks, sources, special, unmatched, bare, codecs)."""
