@@ -81,7 +81,7 @@ ctypedef struct Columns:
     Vec offset                  # uint64_t: file offset of the bytes, 0 for NOBITS
     Vec size                    # uint64_t: sh_size
     Vec stored                  # uint64_t: number of bytes in the file, 0 for NOBITS
-    Vec own                     # uint64_t: number of bytes that no earlier section of the file has
+    Vec own                     # uint64_t: bytes that no header and no section before it has
     Vec align                   # uint64_t: sh_addralign
     Vec digest                  # Hash128 in canonical form, of the bytes in the file
     Dictionary families
@@ -228,7 +228,7 @@ cdef inline bint check_headers(ObjectItem* row, const ElfFile* elf) noexcept nog
 cdef inline bint list_sections(Columns* columns, ObjectItem* row, const ElfFile* elf,
                                Scratch* scratch) noexcept nogil:
     """List all sections of a cubin except null sections; False without memory."""
-    # By section: number of its bytes that no earlier section of the file has.
+    # By section: number of its bytes that neither headers nor sections before it (by offset) have.
     cdef uint64_t* own = <uint64_t*>scratch_zeros(scratch, elf.count + 1, sizeof(uint64_t))
     cdef Stretch* stretches = <Stretch*>scratch_room(scratch, elf.count + 3, sizeof(Stretch))
     cdef uint64_t i
@@ -249,7 +249,8 @@ cdef inline bint list_section(Columns* columns, uint32_t number, const ElfFile* 
                               uint64_t own_size) noexcept nogil:
     """Add a section to all columns; False without memory.
 
-    `own_size` (column `own`) is the number of its bytes that no earlier section of the file has.
+    `own_size` (column `own`) is the number of its bytes that neither the headers nor the sections
+    before it, by offset in the file, have.
     """
     cdef const Shdr* header = &elf.table[number]
     cdef const Halves* halves = find_halves(columns, <const uint8_t*>name_at(elf, header))

@@ -390,5 +390,5 @@ cdef inline void finish_capsule(Contents* contents, const CopyExtent* extent,
     cdef const ConstantReference* references = references_of(&contents.references, row.twin, &count)
     if count and not patch_capsule(to, extent.size, references, count):
         note_lowest(&contents.bad, extent.out)
-    # The index has 16 bits. Bytes 2 and 3 stay as in the input, as in nvlink's output.
+    # The index has 16 bits. Bytes 2 and 3 of the capsule stay the input's, as in nvlink's output.
     memcpy(to, &text_index, min(extent.size, <uint64_t>sizeof(text_index)))

@@ -43,7 +43,8 @@ from tables.rows cimport EntityRow, FixupRow, OutNumber, OutRow, PatchRow
 from tables.views cimport MergedView, PlacedView
 
 
-# The row's type has no field, or its field ends after the image, which has `size` bytes.
+# A row cannot be written if its type has no field, or if its field ends after the image, which has
+# `size` bytes.
 def find_unfit(Patches patches not None, uint64_t size):
     """Return the number of the first row of `patches` that cannot be written, or -1."""
     cdef const PatchRow* row = patches.rows

@@ -44,7 +44,7 @@ ctypedef struct Window:
     const uint8_t* source       # its bytes, to be copied; NULL: the queue's `make` writes them
 
 
-# Writes the bytes of a window to `to`. `context` is the queue's.
+# A function that writes the bytes of a window to `to`; `context` is that of the WindowQueue.
 ctypedef void (*MakeWindow)(void* context, const Window* window, uint8_t* to) noexcept nogil
 
 

@@ -45,7 +45,7 @@ cdef inline bint is_off_fastpath(const uint8_t* word, bint follows_scoreboards) 
         return opcode != OP_DSETP_IMM or not is_plain
     if low == LOW_UTCMMA:
         return word[9] & 7 == KIND_I8
-    # IMMA and DMMA have the same opcodes in all releases.
+    # IMMA and DMMA have one opcode each, in all releases.
     return (opcode == OP_IMMA
             or (not follows_scoreboards
                 and (opcode == OP_DMMA or (opcode == OP_FSETP_IMM and is_plain))))

@@ -158,7 +158,7 @@ cdef bint fill_pools(Filling* filling) noexcept nogil:
         piece = &filling.objects.sections[row.section]
         place = filling.blob.data + filling.start[pool] - 1 + row.offset
         memcpy(place, filling.objects.arena + piece.offset, piece.size)
-        # Rows of a function have the linked definition first, then those that lost.
+        # The row of a function's linked definition comes first, then the rows of those that lost.
         if not row.flags & POOL_LOST:
             winner_section = row.section
             continue
