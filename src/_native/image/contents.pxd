@@ -331,8 +331,7 @@ cdef inline void make_contents(void* context, const Window* window, uint8_t* to)
     cdef const CopyExtent* extents = <const CopyExtent*>contents.extents.data
     cdef const CopyExtent* extent
     cdef const PatchRow* patch
-    cdef uint64_t offset = 0, start     # offsets in the window: of what is next, of the extent
-    cdef uint64_t skipped               # bytes of the extent
+    cdef uint64_t offset = 0, start, skipped    # two offsets in the window, bytes of the extent
     cdef size_t i
     for i in range(window.first, window.last):
         extent = &extents[i]

@@ -144,7 +144,7 @@ cdef inline void sort_places(SectionPlace* places, size_t count) noexcept nogil:
 # Groups of symbols, one after the other in the symbol table.
 cdef enum SymbolGroup:
     GROUP_LOCAL
-    GROUP_KERNEL_SHARED         # with `is_lean`, not -r: shared variables of a kernel (local ones)
+    GROUP_KERNEL_SHARED         # lean executables: kernels' shared variables, which are local
     GROUP_GLOBAL
     GROUP_TAIL                  # sm_100 and later: section symbols of .nv.constant0.K
     GROUP_COUNT
