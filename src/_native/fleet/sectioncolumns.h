@@ -9,7 +9,7 @@ static inline uint64_t pylink_big_endian(uint64_t value) {
     return __builtin_bswap64(value);
 }
 
-/* Families whose sections have suffixes: `.text.F` of a function, `.nv_debug_ptx_txt.HASH` of PTX. */
+/* Families whose sections have suffixes, such as `.text.F` and `.nv_debug_ptx_txt.HASH`. */
 static const char* const pylink_stems[] = {
     ".text",
     ".nv.info",

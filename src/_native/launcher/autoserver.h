@@ -58,9 +58,9 @@ static int is_served_overlay(const char* started) {
            is_served_directory(started, (size_t)(slash - started));
 }
 
-/* Take the lock for starting a server at a socket's path. Returns the lock file's descriptor, or -1
-   if another process has the lock, or if a server that has ended was started less than
-   RETRY_SECONDS ago. */
+/* Take the lock for starting a server at a socket's path. Returns the lock file's descriptor. -1 if
+   another process has the lock, if a server that has ended was started less than RETRY_SECONDS ago,
+   or if the file cannot be used. */
 static int take_lock(const char* path) {
     char name[PATH_MAX];
     struct stat status;
