@@ -29,7 +29,7 @@ struct command_line {
     int is_for_nvcc;                  /* has an argument that only nvcc understands */
 };
 
-/* Record one argument in `line`; defined below, since an option may name a file with further ones. */
+/* Record one argument in `line`; defined below, since an option may name a file with others. */
 static void take_argument(struct command_line* line, const char* argument);
 
 static int ends_with(const char* argument, const char* end) {
