@@ -236,7 +236,7 @@ cdef int compare_labels(const void* a, const void* b) noexcept nogil:
 
 cdef inline const Rela* relocations_of(const JumpTables* tables, const SectionRow* pool,
                                        uint64_t* count) noexcept nogil:
-    """Return the mercury relocations of a function's pool, `count` in all; NULL without any."""
+    """Return the mercury relocations of a function's pool, NULL without any; `count` is set."""
     cdef SectionNumber section = tables.list_of[function_symbol(&tables.sections[pool.target])]
     count[0] = tables.sections[section - 1].size // sizeof(Rela) if section else 0
     return <const Rela*>(tables.arena + tables.sections[section - 1].offset) if section else NULL

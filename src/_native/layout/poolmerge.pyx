@@ -157,7 +157,10 @@ cdef bint has_only_kernel_pools(const MergedPool* merged_pool) noexcept:
 
 
 cdef void find_null_value(MergedPool* merged_pool) noexcept:
-    """Set the null symbol's value as `poolfill` does: the place of the last lost pool."""
+    """Set the null symbol's value as `poolfill` does: the place of the last lost pool of a function.
+
+    Lost pools of kernels do not count.
+    """
     cdef const PoolRow* row
     cdef size_t i
     for i in range(merged_pool.merged.pool_count):
