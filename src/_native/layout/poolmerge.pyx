@@ -157,7 +157,7 @@ cdef bint has_only_kernel_pools(const MergedPool* merged_pool) noexcept:
 
 
 cdef void find_null_value(MergedPool* merged_pool) noexcept:
-    """Set the null symbol's value as `poolfill` does: the place of the last lost pool of a function.
+    """Set the null symbol's value as `poolfill` does: the place of a function's last lost pool.
 
     Lost pools of kernels do not count.
     """
