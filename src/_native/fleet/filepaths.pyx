@@ -9,9 +9,9 @@ from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init
 
 
-# The path of file i is from ends[i] to ends[i + 1] (int64) in `text`; `numbers` (int32) has its row
-# in `directories`. A file whose name ends in one of `directory_suffixes`, such as an archive,
-# counts as a directory, and is True in `are_containers`.
+# The path of file i is from ends[i] to ends[i + 1] (int64) in `text`, and its row of `directories`
+# is numbers[i] (int32). A file whose name ends in one of `directory_suffixes`, such as an archive,
+# counts as a directory, whose row of `are_containers` is True.
 def directories_of(bytes ends not None, bytes text not None, list directory_suffixes not None):
     """Return the directories of files: (directories, are_containers, numbers)."""
     cdef Py_ssize_t file_count = PyBytes_GET_SIZE(ends) // 8 - 1, i
@@ -45,7 +45,8 @@ def directories_of(bytes ends not None, bytes text not None, list directory_suff
                     is_container = True
             while not is_container and size and path[size - 1] != c"/":
                 size -= 1
-            # The keys of directories end in a slash or are empty, those of containers do not.
+            # Keys of directories end in a slash or are empty. Those of containers (files that count
+            # as directories) do not.
             slot = index_find(&index, path, <uint32_t>size)
             check_memory(slot != NULL)
             if slot.value < 0:

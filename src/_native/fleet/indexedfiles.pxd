@@ -22,12 +22,12 @@ cdef enum Mark:
     M_SEEN = 1                  # this run found the file
     M_REPLACED = 2              # an Indexed has newer data
 
-# A file that was added or changed after the rows of the Base were written.
+# A file that was added, changed or removed after the rows of the Base were written.
 ctypedef struct Indexed:
     const uint8_t* path         # path below the root
     uint32_t size               # bytes of the path
     uint32_t root               # number of the root
-    Stamp stamp
+    Stamp stamp                 # the file's version: its size, times and inode
     bint in_index               # the index has the file: it existed in the last run
     bint seen                   # this run found it
 
@@ -58,7 +58,7 @@ cdef inline int64_t find_row(const Base* base, uint32_t root, const uint8_t* pat
 
 
 cdef inline bint is_inside(NameIndex* index, const uint8_t* path, uint32_t length) noexcept nogil:
-    """Return whether `path` or a directory above it has value 0 in `index`; empty: the root."""
+    """Return whether `path`, or a directory above it ("" is the root), has value 0 in `index`."""
     cdef int64_t size
     cdef NameSlot* slot
     for size in range(<int64_t>length, -1, -1):

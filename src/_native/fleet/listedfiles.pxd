@@ -13,7 +13,7 @@ from fleet.stamps cimport Stamp
 # A file of a list, which is a Vec of these rows.
 ctypedef struct ListedFile:
     const uint8_t* path         # path below the root
-    const Stamp* stamp
+    const Stamp* stamp          # the file's version: its size, times and inode
     uint32_t size               # bytes of the path
     uint32_t root               # number of the root
     uint32_t rank               # position of the root's name among the sorted names of all roots
@@ -29,12 +29,12 @@ cdef inline int list_file(Vec* listed, uint32_t root, const uint8_t* path, size_
 
 
 cdef inline int list_indexed(Vec* listed, const Indexed* indexed) except -1:
-    """Append a file of the index that is an Indexed to a list."""
+    """Append the file of an Indexed to a list."""
     return list_file(listed, indexed.root, indexed.path, indexed.size, &indexed.stamp)
 
 
 cdef inline int list_row(Vec* listed, const Base* base, size_t row) except -1:
-    """Append a file of the index that is row `row` of the base to a list."""
+    """Append the file of row number `row` of the base to a list."""
     return list_file(listed, <uint32_t>base.root[row], base.text + base.end[row],
                      base.end[row + 1] - base.end[row], &base.stamp[row])
 

@@ -1,7 +1,7 @@
 # Writes levels, numbers and text in the encodings of a Parquet file. Levels say which rows have a
-# value. A run is a number that is repeated at least eight times, or groups of eight numbers with
-# `bits` bits each. It begins with a varint: twice the count of repeats, or twice the count of
-# groups plus 1. Example with 1 bit:
+# value. A run is one number and how often it stands (at least eight times, or in all rows), or
+# groups of eight numbers with `bits` bits each. It begins with a varint: twice the count of
+# repeats, or twice the count of groups plus 1. Example with 1 bit:
 #
 #     1 0 1 1 0 0 0 0   1 (20 times)    03 0d   28 01    groups: 1 of 0b00001101; repeats: 20 of 1
 
@@ -70,7 +70,7 @@ cdef inline bint put_numbered(Vec* page, const int32_t* numbers, size_t rows,
 
 cdef inline bint put_numbers(Vec* page, const int32_t* numbers, size_t count,
                              size_t distinct) noexcept nogil:
-    """Append their width in bits, and then numbers in a dictionary of `distinct` values.
+    """Append the width in bits of numbers in a dictionary of `distinct` values, then the numbers.
 
     False without memory.
     """

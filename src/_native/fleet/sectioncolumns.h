@@ -1,4 +1,4 @@
-/* Names of families of functions' sections, for `stem_size` of sectioncolumns.pxd; byte order. */
+/* Names of section families, for `stem_size` of sectioncolumns.pxd; and a change of byte order. */
 #ifndef PYLINK_FLEET_SECTIONCOLUMNS_H
 #define PYLINK_FLEET_SECTIONCOLUMNS_H
 
@@ -9,7 +9,7 @@ static inline uint64_t pylink_big_endian(uint64_t value) {
     return __builtin_bswap64(value);
 }
 
-/* Families of which a file may have a section for each function F: `.text.F`, `.nv.info.F`. */
+/* Families whose sections have suffixes, such as `.text.F` and `.nv_debug_ptx_txt.HASH`. */
 static const char* const pylink_stems[] = {
     ".text",
     ".nv.info",

@@ -46,7 +46,7 @@ cdef enum:
 
 # One cubin.
 cdef packed struct ObjectItem:
-    uint32_t fault              # an IndexFault
+    uint32_t fault              # an IndexFault; 0 (NONE): the sections are listed
     uint32_t section            # number of the section with the fault
     uint32_t sm                 # SM number
     uint32_t type               # e_type
@@ -81,7 +81,7 @@ ctypedef struct Columns:
     Vec offset                  # uint64_t: file offset of the bytes, 0 for NOBITS
     Vec size                    # uint64_t: sh_size
     Vec stored                  # uint64_t: number of bytes in the file, 0 for NOBITS
-    Vec own                     # uint64_t: number of bytes that no earlier section of the file has
+    Vec own                     # uint64_t: bytes that no header and no section before it has
     Vec align                   # uint64_t: sh_addralign
     Vec digest                  # Hash128 in canonical form, of the bytes in the file
     Dictionary families
@@ -198,7 +198,7 @@ cdef inline bint check_headers(ObjectItem* row, const ElfFile* elf) noexcept nog
     """Return whether the headers and sizes of all sections are valid; else set a fault in `row`."""
     cdef const Shdr* header
     cdef const char* name
-    cdef uint64_t i, names = 0, stored = 0      # names, stored: bytes of all so far
+    cdef uint64_t i, names = 0, stored = 0      # bytes so far of all names, and of all contents
     for i in range(elf.count):
         header = &elf.table[i]
         row.section = <uint32_t>i
@@ -228,7 +228,7 @@ cdef inline bint check_headers(ObjectItem* row, const ElfFile* elf) noexcept nog
 cdef inline bint list_sections(Columns* columns, ObjectItem* row, const ElfFile* elf,
                                Scratch* scratch) noexcept nogil:
     """List all sections of a cubin except null sections; False without memory."""
-    # By section: number of its bytes that no earlier section of the file has.
+    # By section: number of its bytes that neither headers nor sections before it (by offset) have.
     cdef uint64_t* own = <uint64_t*>scratch_zeros(scratch, elf.count + 1, sizeof(uint64_t))
     cdef Stretch* stretches = <Stretch*>scratch_room(scratch, elf.count + 3, sizeof(Stretch))
     cdef uint64_t i
@@ -249,7 +249,8 @@ cdef inline bint list_section(Columns* columns, uint32_t number, const ElfFile* 
                               uint64_t own_size) noexcept nogil:
     """Add a section to all columns; False without memory.
 
-    `own_size` (column `own`) is the number of its bytes that no earlier section of the file has.
+    `own_size` (column `own`) is the number of its bytes that neither the headers nor the sections
+    before it, by offset in the file, have.
     """
     cdef const Shdr* header = &elf.table[number]
     cdef const Halves* halves = find_halves(columns, <const uint8_t*>name_at(elf, header))
@@ -335,7 +336,8 @@ cdef inline size_t stem_size(const uint8_t* name, size_t length) noexcept nogil:
         end = skip_word(name, length, start, STEM[i])
         if end > start:
             return end
-    # A function's bank has a number: `.nv.constant0.F`. Other names are the family's as a whole.
+    # The family of `.nv.constant0.F`, a bank of a function, is `.nv.constant0`. Any other name is a
+    # family's as a whole, such as `.nv.constant3`.
     if has_prefix(name + start, length - start, b".nv.constant"):
         end = start + BANK_NUMBER
         while end < length and c"0" <= name[end] <= c"9":

@@ -1,8 +1,8 @@
 # Offsets of constants in the records of capsules, the mercury form of code.
 #
-# The record of an instruction that reads a constant bank has 32 bytes, and its first two are 02 22.
-# It contains S + A, the offset in the bank. Bytes of the record are counted from 0, and all numbers
-# are hexadecimal:
+# The record of an instruction that reads a constant bank has 32 bytes (if it has more, the last 32
+# count), and their first two are 02 22. It contains S + A, the offset in the bank. Bytes are
+# counted from 0, and in the table positions and values of bytes are hexadecimal:
 #
 #     bank                              bytes that tell it            S + A
 #     3, with an immediate offset       5: 00, 0c to 0e: 42 00 02     4 bytes at 1c
@@ -60,7 +60,8 @@ cdef inline bint find_references(const MergedView* merged, const PlacedView* pla
                                  Vec* references) noexcept nogil:
     """List the references to constants in all code that has a capsule; False without memory.
 
-    They are sorted by section of the code (OutRow), and by offset there.
+    They are sorted by section of the code (OutRow), and by offset there. Those that no record
+    contains (R_CUDA_ABS16_32) are omitted.
     """
     cdef const OutRow* outs = placed.outs
     cdef const FixupRow* fixup

@@ -32,7 +32,8 @@ cdef extern from "image/contents.h":
 
 cdef enum:
     LONGEST_GAP = 4096          # bytes between two extents of a window; a longer gap ends it
-    CONTENTS = 0                # `kind` of windows of contents; tables have HEADERS or a K_ number
+    CONTENTS = 0                # `kind` of windows of contents; others have HEADERS or a K_ number,
+                                # except string tables, whose bytes are only copied
     RUN_SECTIONS = 2048         # sections of a run, which one thread looks at
     SECTION_BYTES = 64          # cost of looking at a section: bytes copied in the same time
 
@@ -70,13 +71,13 @@ cdef inline bint is_copied(const Contents* contents, SectionCounter section) noe
     # A section with a stand-in was folded: an equal section of an earlier input has its bytes.
     if contents.merged.stand_ins != NULL and contents.merged.stand_ins[section] >= 0:
         return False
-    # The layout also replaced the contents if it made the output section smaller.
+    # The layout gave other contents to an output section that it made smaller.
     return (contents.merged.base[section] + contents.objects.sections[section].size
             <= contents.placed.places[out].size)
 
 
-# The tables with which threads list the extents, run by run (RUN_SECTIONS). The threads share this:
-# reading the rows that say what an extent is, which lie far apart, takes longer than sorting.
+# The tables with which threads list the extents, run by run (RUN_SECTIONS). Several threads do it,
+# since reading the rows that say what an extent is, which lie far apart, takes longer than sorting.
 ctypedef struct Listing:
     Contents* contents
     uint8_t* copied                 # by input section: 1 if `is_copied`
@@ -158,7 +159,10 @@ cdef inline CopyExtent* put_extent(CopyExtent* extent, uint64_t offset, uint64_t
 
 
 cdef inline void list_run(void* context, size_t run) noexcept nogil:
-    """List the extents of run number `run` of the output's sections, in the order of the file."""
+    """List the extents of run number `run` of the output's sections: in the order of their headers.
+
+    The pieces of one section are in input order.
+    """
     cdef const Listing* listing = <const Listing*>context
     cdef const Contents* contents = listing.contents
     cdef const OutRow* row
@@ -205,7 +209,7 @@ cdef inline bint list_section_extents(Contents* contents, Listing* listing,
         if i % RUN_SECTIONS == 0:
             listing.place[i // RUN_SECTIONS] = room
         out = contents.placed.section_order[i]
-        # A section without input pieces can have one extent: what the link made, or entries.
+        # A section without input pieces can have one extent: what the link made, or relocations.
         room += max(listing.first[out + 1] - listing.first[out], <uint32_t>1)
     if not vec_reserve(&contents.extents, room):
         return False
@@ -229,8 +233,9 @@ cdef inline bint list_windows(Contents* contents, Scratch* scratch,
     """List windows of neighboring extents, and add `tables` to them; False without memory.
 
     `tables` are windows of symbol tables, string tables and headers in the order of the file; no
-    window of contents may contain one. An extent longer than WINDOW has a window of its own. If no
-    patch is in that, its bytes are copied from their source without a call of `make_contents`.
+    window of contents may contain one. An extent longer than WINDOW has a window of its own, unless
+    others overlap it. Its bytes are then copied from their source without a call of
+    `make_contents`, unless it is a capsule or relocations, or a patch is in it.
     """
     cdef const CopyExtent* extents = <const CopyExtent*>contents.extents.data
     cdef const Window* table_windows = <const Window*>tables.data
@@ -258,7 +263,7 @@ cdef inline bint list_windows(Contents* contents, Scratch* scratch,
                 window.source = extents[i].source
             end = window.start
         else:
-            window.source = NULL    # this extent overlaps a long one, so the window must be made
+            window.source = NULL    # if it was set, this extent overlaps a long one: both are made
         window.last = i + 1
         end = max(end, extents[i].offset + extents[i].size)
         window.size = end - window.start
@@ -326,7 +331,7 @@ cdef inline void make_contents(void* context, const Window* window, uint8_t* to)
     cdef const CopyExtent* extents = <const CopyExtent*>contents.extents.data
     cdef const CopyExtent* extent
     cdef const PatchRow* patch
-    cdef uint64_t offset = 0, start, skipped    # bytes of the window
+    cdef uint64_t offset = 0, start, skipped    # two offsets in the window, bytes of the extent
     cdef size_t i
     for i in range(window.first, window.last):
         extent = &extents[i]
@@ -384,5 +389,5 @@ cdef inline void finish_capsule(Contents* contents, const CopyExtent* extent,
     cdef const ConstantReference* references = references_of(&contents.references, row.twin, &count)
     if count and not patch_capsule(to, extent.size, references, count):
         note_lowest(&contents.bad, extent.out)
-    # The index has 16 bits. Bytes 2 and 3 stay as in the input, as in nvlink's output.
+    # The index has 16 bits. Bytes 2 and 3 of the capsule stay the input's, as in nvlink's output.
     memcpy(to, &text_index, min(extent.size, <uint64_t>sizeof(text_index)))

@@ -138,8 +138,8 @@ cdef inline uint64_t copy_header_bytes(Writer* writer, int64_t note, uint32_t la
 cdef inline uint32_t head_value(Writer* writer, const OutRow* row, uint8_t rule) noexcept nogil:
     """Return sh_link or sh_info of a section by a HEAD_ rule of its kind.
 
-    `rule` is what KIND has for the field, in `link` or `info`. Mercury sections refer to mercury
-    sections. 0 if the rule sets no value.
+    `rule` is what KIND has for the field, in `link` or `info`. HEAD_CAPSULE, and HEAD_TARGET for a
+    mercury section, give the index of a mercury section. 0 if the rule sets no value.
     """
     cdef bint mercury = KIND[row.kind].mercury
     cdef const OutRow* plain = &writer.placed.outs[row.twin] if mercury else row

@@ -26,7 +26,8 @@ cdef inline uint64_t bits_of(const RelocationFacts* facts, uint64_t value,
         return value >> 32
     if facts.form == FORM_WORDS:
         return value >> 2
-    # The field has the offset (14 bits: in words of 4 bytes), then the number of the bank.
+    # The field has the offset in the bank, then the number of the bank. An offset of 14 bits is in
+    # words of 4 bytes, a longer one in bytes.
     if facts.form == FORM_BANK14 or facts.form == FORM_SPLIT19:
         return (value >> 2 & 0x3fff) | <uint64_t>bank << 14
     if facts.form == FORM_BANK16:

@@ -12,7 +12,7 @@ For example, three relocations in code:
 `resolve_values` makes a row for each relocation, with the offset of its field in the image:
 
 1. `is_done_elsewhere` finds relocations of mercury sections that need no row: their bytes are
-   copied from the patched plain section, or `patch_capsule` fills them.
+   those of the plain section, which lies at the same place, or `patch_capsule` fills them.
 2. `plain_type` finds the type whose field is filled. `is_crowded` detects whole addresses in
    variables of 32 bits, of which only the low half is written.
 3. `resolve_value` computes the value by the kind of the symbol.
@@ -43,7 +43,8 @@ from tables.rows cimport EntityRow, FixupRow, OutNumber, OutRow, PatchRow
 from tables.views cimport MergedView, PlacedView
 
 
-# The row's type has no field, or its field ends after the image, which has `size` bytes.
+# A row cannot be written if its type has no field, or if its field ends after the image, which has
+# `size` bytes.
 def find_unfit(Patches patches not None, uint64_t size):
     """Return the number of the first row of `patches` that cannot be written, or -1."""
     cdef const PatchRow* row = patches.rows
@@ -65,9 +66,9 @@ cdef inline bint can_write(const PatchRow* row, uint64_t size) noexcept nogil:
     return facts.form != FORM_NONE and row.offset <= size and size - row.offset >= field_bytes
 
 
-# A field of a mercury section that is filled in another way has no row (`is_done_elsewhere`).
+# A field of a mercury section has no row if it is filled in another way (`is_done_elsewhere`).
 def resolve_values(PlacedTables placed not None):
-    """Make a row for every FixupRow that changes bytes, in order of the FixupRow table."""
+    """Make a row for every FixupRow that has to fill a field, in order of the FixupRow table."""
     cdef Patching patching
     cdef const FixupRow* fixup
     cdef PatchRow* row
@@ -102,15 +103,16 @@ def resolve_values(PlacedTables placed not None):
 ctypedef struct Patching:
     MergedView merged
     PlacedView placed
-    # -g, -r: extern arrays have addresses of their own; otherwise all arrays that a function uses
-    # have one address.
+    # -r, or -g with debug data: extern arrays have addresses of their own; otherwise all arrays
+    # that a function uses have one address.
     bint arrays_by_name
 
 
 cdef inline bint is_done_elsewhere(const Patching* patching, const FixupRow* fixup) noexcept nogil:
     """Return whether a relocation of a mercury section needs no patch.
 
-    The field is a copy of the plain section's, or `patch_capsule` (capsules.pxd) fills it.
+    The field is also the plain section's, which lies at the same place in the file, or
+    `patch_capsule` (capsules.pxd) fills it.
     """
     return fixup.how & FIXUP_MERC != 0 and (
         is_a(patching.placed.outs[fixup.out].kind, IS_CODE)
@@ -137,7 +139,8 @@ cdef inline void resolve_value(const Patching* patching, const FixupRow* fixup,
     elif fixup.entity < 0:
         return                  # without a symbol S is 0
     elif entity.kind == E_CONST0_SIZE:
-        # S is the size of the file-scope bank of constants; an explicit addend does not count.
+        # S is the size of the file-scope bank of constants, -1 without it; an explicit addend does
+        # not count.
         row.value = patching.placed.values[fixup.entity]
     elif entity.flags & EF_UNSIZED and entity.kind == E_SHARED:
         # An extern array: S is its own address, or the address that all arrays have in this
@@ -150,7 +153,7 @@ cdef inline void resolve_value(const Patching* patching, const FixupRow* fixup,
         else:
             row.value += ~<uint64_t>0
     else:
-        # S is -1 for a shared variable that has no place in the output.
+        # S is -1 for a shared variable that has no place in an executable.
         row.value += (~<uint64_t>0 if patching.placed.lost[fixup.entity]
                       else patching.placed.values[fixup.entity])
         home = patching.placed.homes[fixup.entity]
@@ -175,7 +178,7 @@ cdef inline bint is_crowded(const Patching* patching, size_t i) noexcept nogil:
     """Return whether the field of fixup `i` has room only for the low half of its value.
 
     ptxas makes relocations for 64-bit addresses even in 32-bit variables. Then the section ends
-    after 4 bytes, or the next 4 bytes are another address, whose fixup is the row before or after.
+    within 8 bytes, or the next 4 bytes are another address, whose fixup is the row before or after.
     """
     cdef const FixupRow* fixup = &patching.merged.fixups[i]
     cdef const OutRow* out = &patching.placed.outs[fixup.out]
@@ -193,7 +196,10 @@ cdef inline bint is_next_word(const FixupRow* fixup, const FixupRow* other) noex
 
 
 cdef inline uint32_t low_half(uint32_t type) noexcept nogil:
-    """Return the type that fills the low 32 bits of the field of `type`."""
+    """Return the type that fills the low 32 bits of the field of `type`, if that has 64 bits.
+
+    Only R_CUDA_64 and the type that clears 64 bits have such a type; any other is returned itself.
+    """
     if type == R_CUDA_64:
         return R_CUDA_32
     return R_CUDA_UNUSED_CLEAR32 if type == R_CUDA_UNUSED_CLEAR64 else type

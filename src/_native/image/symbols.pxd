@@ -60,7 +60,7 @@ cdef inline void write_symbol(Writer* writer, const OutSymbolRow* row, Sym* out,
             out.st_size = 0
         out.st_value = source.value
         if entity.kind == E_SHARED and home >= 0:
-            # The link places undefined extern arrays; an instance (all arrays of a kernel) is weak.
+            # Undefined extern arrays have a place; an instance, one symbol for a kernel's, is weak.
             if is_instance(entity):
                 binding = STB_WEAK
             out.st_value = writer.placed.symbol_values[row.entity]

@@ -24,9 +24,9 @@ cdef extern from "image/windows.h":
 
 cdef enum:
     # Most bytes of a call that writes, and of a window (a longer extent is a window of its own).
-    # They are few enough that the processor's caches still hold them when they are written. The
-    # kernel keeps a file in memory in parts as large as the calls were; for a part of 2 MiB a
-    # hypervisor may have to provide memory first.
+    # They are few enough that the processor's caches still hold them when they are written. Linux
+    # keeps a file in memory in parts as large as the calls were; for a part of 2 MiB a hypervisor
+    # may have to provide memory first.
     WINDOW = 1 << 20
     CACHE_LINE = 64             # bytes; the buffers of two threads share no line
 
@@ -39,11 +39,12 @@ ctypedef struct Window:
     size_t last                 # one after its last row or extent
     uint32_t first_patch        # contents: index in `patch_order` of its first patch
     uint32_t last_patch         # contents: one after the index of its last patch
-    int32_t kind                # CONTENTS, HEADERS, or the section kind of a symbol or _shndx table
-    const uint8_t* source       # its bytes, ready to be copied; NULL: `make` must be called
+    int32_t kind                # CONTENTS (also for string tables), HEADERS, or the section kind of
+                                # a symbol or _shndx table
+    const uint8_t* source       # its bytes, to be copied; NULL: the queue's `make` writes them
 
 
-# Writes the bytes of a window to `to`. `context` is the queue's.
+# A function that writes the bytes of a window to `to`; `context` is that of the WindowQueue.
 ctypedef void (*MakeWindow)(void* context, const Window* window, uint8_t* to) noexcept nogil
 
 
@@ -63,7 +64,7 @@ ctypedef struct WindowQueue:
 
 cdef inline bint list_rows(Vec* windows, uint64_t start, size_t row_size, size_t count,
                            int32_t kind) noexcept nogil:
-    """Add windows of a table of `count` rows, which `make` fills; False without memory.
+    """Add windows of a table of `count` rows, to be made by the queue; False without memory.
 
     `start` is the table's offset in the output, `kind` what the windows get as their `kind`.
     """
@@ -133,7 +134,7 @@ cdef inline int write_at(int file, const uint8_t* data, uint64_t size,
 
 
 cdef inline void write_windows(void* context, size_t thread) noexcept nogil:
-    """Make windows of a WindowQueue until all have been taken: the task of each thread."""
+    """Make windows of a WindowQueue until all are taken or a write fails: the task of a thread."""
     cdef WindowQueue* queue = <WindowQueue*>context
     cdef uint8_t* buffer = NULL if queue.buffers == NULL else queue.buffers + thread * queue.room
     cdef const uint8_t* source

@@ -43,11 +43,12 @@ cdef inline void set_section(Writer* writer, OutNumber section, Sym* out,
     (docs/format-notes.md): where st_shndx can hold the index, the entry holds the number in
     creation order. st_shndx is 0xfff2 (SHN_COMMON) if that is the index or, with -r, the creation
     number. The index goes into the entry if it is 0xff00 or more. For sections that the second
-    program creates (family C), and for all if .symtab_shndx is late, it must be 0xff01 or more.
+    program creates (from sm_100 on), and for all if .symtab_shndx is late, that is so from 0xff01
+    on, and the entry of a lower index stays as it is.
     """
     cdef uint32_t index = writer.placed.section_index[section]
     cdef uint32_t created = writer.placed.outs[section].created
-    # The second program creates the section, or all entries of .symtab_shndx.
+    # The section is late if the second program creates it, or all entries of .symtab_shndx.
     cdef bint is_late = (writer.has_late_shndx or created == 0
                          or (writer.objects.traits & TRAIT_MERCURY
                              and is_a(writer.placed.outs[section].kind, IS_PARAMETERS)))
@@ -74,9 +75,10 @@ cdef inline OutNumber text_row_of(const OutRow* row) noexcept nogil:
 
 
 cdef inline uint32_t text_index(Writer* writer, const OutRow* row) noexcept nogil:
-    """Return the header index of the .text of the section's function, as symbols of it have it.
+    """Return the header index of the .text of a section's function, for the section's sh_info.
 
-    With -r it is SHN_COMMON if that is the number of the .text in creation order (`set_section`).
+    With -r and `has_early_shndx` it is SHN_COMMON if that is the number of the .text in creation
+    order, as st_shndx of the symbols in that .text is (`set_section`).
     """
     cdef OutNumber text = text_row_of(row)
     if (writer.has_early_shndx and not writer.objects.executable

@@ -35,7 +35,7 @@ ctypedef struct Compat:
     const CompatRow* row_of[256]    # by attribute: its row, or NULL
     Vec records                     # uint8_t: records of the output
     Vec late                        # uint8_t: records that follow `records` (COMPAT_LATE)
-    bint missing[256]               # by attribute: some input lacks it
+    bint missing[256]               # by attribute: the .nv.compat of some input lacks it
     bint has_first                  # the first input was read
 
 
@@ -69,7 +69,8 @@ cdef inline uint8_t weaker_promise(uint8_t a, uint8_t b) noexcept nogil:
 cdef inline void compat_combine(uint8_t* own, const uint8_t* added, uint8_t how) noexcept nogil:
     """Join the value of the record `added` with that of `own`, by the rule `how`.
 
-    `own` stays if the two have different formats, or a format that the rule is not for.
+    `own` stays if the two have different formats, or a format that the rule is not for, or, by
+    COMPAT_COMMON, different sizes.
     """
     cdef uint64_t i
     if own[0] != added[0] or (own[0] == EIFMT_SVAL) != (how == COMPAT_COMMON):
@@ -124,7 +125,8 @@ cdef inline bint compat_record(Compat* compat, const uint8_t* data, bint is_firs
                                bint has_code) noexcept nogil:
     """Add one record of an input, or join it with the output's record of the same attribute.
 
-    `is_first`: the input is the first. `has_code`: it has code. False without memory.
+    An attribute without a row of rules keeps its first record. `is_first`: the input is the first.
+    `has_code`: it has code. False without memory.
     """
     cdef const CompatRow* row = compat.row_of[data[1]]
     cdef uint8_t* own = compat_find(compat, data[1])
@@ -214,7 +216,10 @@ cdef inline bint compat_finish(Compat* compat, bint arch_specific, uint64_t feat
 
 
 cdef inline bint is_missing_attribute(Compat* compat, const uint8_t* record) noexcept nogil:
-    """Return whether the output omits a record, since an input lacks it or gives it as unknown."""
+    """Return whether a record is omitted by COMPAT_REQUIRED: an input lacks it, or it is unknown.
+
+    It is unknown if its joined value is UNKNOWN_VALUE.
+    """
     cdef const CompatRow* row = compat.row_of[record[1]]
     if row == NULL or not row.flags & COMPAT_REQUIRED:
         return False

@@ -1,7 +1,8 @@
-# Instructions of sm_100 that keep code off the fast path of nvlink's finalizer: if an input has one
-# of them, nvlink clears bit 3 of CAN_FASTPATH_FINALIZE in the output. docs/format-notes.md has the
-# experiments. From 13.3 on ptxas sets scoreboards that other chips of the family need, too, and no
-# instruction clears the bit. Older code without these scoreboards clears it: docs/older-objects.md.
+# Instructions of sm_100 that keep code off the fast path of nvlink's finalizer: if code of the
+# output has one, bit 3 of CAN_FASTPATH_FINALIZE is cleared. docs/format-notes.md has the
+# experiments. From 13.3 on ptxas sets scoreboards that other chips of the family need, too. Code of
+# files that have the bit is not looked at (`fastpath_bits`). Older code without these scoreboards
+# clears the bit: docs/older-objects.md.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -28,7 +29,7 @@ cdef enum:
 
 
 cdef inline bint is_off_fastpath(const uint8_t* word, bint follows_scoreboards) noexcept nogil:
-    """Return whether an instruction makes nvlink clear bit 3 of CAN_FASTPATH_FINALIZE.
+    """Return whether an instruction is one of those that clear bit 3 of CAN_FASTPATH_FINALIZE.
 
     `follows_scoreboards` says that the link follows 13.3 or later (TRAIT_FP64_SCOREBOARDS).
     """
@@ -44,7 +45,7 @@ cdef inline bint is_off_fastpath(const uint8_t* word, bint follows_scoreboards) 
         return opcode != OP_DSETP_IMM or not is_plain
     if low == LOW_UTCMMA:
         return word[9] & 7 == KIND_I8
-    # IMMA and DMMA have the same opcodes in all releases.
+    # IMMA and DMMA have one opcode each, in all releases.
     return (opcode == OP_IMMA
             or (not follows_scoreboards
                 and (opcode == OP_DMMA or (opcode == OP_FSETP_IMM and is_plain))))

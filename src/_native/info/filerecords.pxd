@@ -63,7 +63,11 @@ cdef inline int compare_stack_sizes(const void* a, const void* b) noexcept nogil
 
 
 cdef inline bint emit_stack_sizes(Info* info) noexcept nogil:
-    """Append MIN_STACK_SIZE of each kernel, in order of symbol indices; False without memory."""
+    """Append MIN_STACK_SIZE of each live kernel that inherits, in order of symbol indices.
+
+    Idle kernels have none, nor have others than the only live root, if there is only one
+    (`is_inheriting`). False without memory.
+    """
     cdef size_t start = info.blob.count, i
     cdef StackSize* record
     for i in range(info.merged.entity_count):

@@ -31,8 +31,8 @@ cdef inline bint has_whole_program_file(const Info* info) noexcept nogil:
 cdef inline CodeFrame* find_frames(const Info* info, Scratch* scratch) noexcept nogil:
     """Return the CodeFrame of each input section; NULL without memory.
 
-    If functions are inside of others (EF_INNER), the one that the output's mercury records name
-    last gives the size. Those are the input's in reverse order, so it is the input's first.
+    If functions are inside of another (EF_INNER), the inner one that the output's mercury records
+    name last gives the size. Those are the input's in reverse order, so it is the input's first.
     """
     cdef CodeFrame* frames = <CodeFrame*>scratch_zeros(
         scratch, info.objects.section_count, sizeof(CodeFrame))

@@ -88,10 +88,10 @@ cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogi
 
 
 cdef inline bint is_record_omitted(Info* info, uint8_t attribute) noexcept nogil:
-    """Return whether the link omits inputs' records of an attribute.
+    """Return whether .nv.info.F omits inputs' records of an attribute.
 
-    It omits closing records, which it writes itself at the end of each function's list, and a
-    record that no longer holds.
+    It omits closing records, which the link writes itself at the end of each function's list, and
+    a record that no longer holds.
     """
     if (attribute == EIATTR_NVSAL_SW_WAR and info.objects.traits & TRAIT_MERCURY
             and info.objects.traits & TRAIT_KEEPS_SHARED):
@@ -140,7 +140,7 @@ cdef inline bint put_record(Info* info, Record* record, bint keep_empty) noexcep
         symbol = section_symbol_of(info, record.file, <FileSymbolRef>load32(data + 4))
         memcpy(place + 4, &symbol, 4)
     elif data[0] == EIFMT_SVAL and data[1] == EIATTR_KPARAM_INFO and load32(data + 4) == 0:
-        # The record names the null symbol. Some releases with -g turn it into a function.
+        # The record names the null symbol. Up to 12.9, some links turn that into a function.
         null_entity = entity_of(info, record.file, 0)
         if null_entity >= 0:
             memcpy(place + 4, &info.placed.symbol_index[null_entity], 4)
@@ -148,9 +148,9 @@ cdef inline bint put_record(Info* info, Record* record, bint keep_empty) noexcep
 
 
 cdef inline bint put_sass_only(Info* info, const SectionRow* sass) noexcept nogil:
-    """Append records of `sass` that the mercury list lacks, in input order; False without memory.
+    """Append records of `sass` that the mercury list lacks and the link keeps, in input order.
 
-    `info.records` is the mercury list.
+    `sass` is the machine code's list, `info.records` the mercury list. False without memory.
     """
     cdef Record* records = <Record*>info.records.data
     cdef Record record

@@ -40,7 +40,7 @@ from tables.rows cimport (
 
 
 # `inherited` has rows of pylink/facts/inheritance.py, `closing` the last records of each function.
-# Returns the kernels that reach both code for one CTA and code for a pair of CTAs.
+# Returns the kernels for single CTAs that would inherit use of pairs of CTAs, or vice versa.
 def emit_info(PlacedTables placed not None, bytes inherited not None, bytes closing not None):
     """Make the contents of every information section, and add them to `placed`."""
     cdef MergedTables merged = placed.merged
@@ -61,7 +61,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     cdef Info* parts                # one for each thread
     cdef bint failed = False
     cdef CallRows calls = calls_of(merged)
-    cdef set mixed = set()          # (OutRow, kernel) of code for one CTA and for pairs of CTAs
+    cdef set mixed = set()          # (OutRow of .nv.info.K, kernel K), of `mixed_kernels` of parts
     cdef EntityNumber kernel
     # Nothing between `claim` and `try` may raise: the threads would never be released.
     cdef size_t rows = info.placed.out_count
@@ -238,8 +238,8 @@ cdef void find_contributing(void* context, size_t run) noexcept nogil:
 cdef bint find_contributors(Info* info, Scratch* scratch) noexcept nogil:
     """Fill `contributors`: .nv.info.F of functions with records that kernels inherit.
 
-    If any record has JOIN_UNION, all functions contribute: those without such a record say that
-    their bits are unknown. Also fills `contributes`, `info_out`, `live_kernels` and
+    If any record has JOIN_UNION, all functions with records contribute: those without such a record
+    say that their bits are unknown. Also fills `contributes`, `info_out`, `live_kernels` and
     `unknown_bits`. False without memory.
     """
     cdef size_t runs = info.placed.out_count // RUN_ROWS + 1, i

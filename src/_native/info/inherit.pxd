@@ -63,9 +63,9 @@ cdef inline void sort_numbers(OutNumber* numbers, size_t count) noexcept nogil:
 
 
 cdef inline bint find_reached(Info* info, EntityNumber kernel) noexcept nogil:
-    """Fill `reached_infos`: OutRows of functions that the kernel inherits from, ascending.
+    """Fill `reached_infos`: OutRows of .nv.info.F of functions F that `kernel` inherits from.
 
-    False without memory.
+    They ascend, and that of the kernel itself may be among them. False without memory.
     """
     cdef size_t depth = 0       # number of nodes in `stack`
     cdef NodeRef node, to
@@ -114,7 +114,7 @@ cdef inline bint inherit(Info* info, EntityNumber kernel, uint64_t start) noexce
 
 
 cdef inline bint mark_recursion(Info* info, uint64_t start) noexcept nogil:
-    """Set CRS_STACK_SIZE of a kernel with unbounded stack; False without memory."""
+    """Set CRS_STACK_SIZE to unbounded in the records from `start` on; False without memory."""
     cdef uint8_t crs[8]
     cdef int64_t offset = find_own_record(info, start, EIATTR_CRS_STACK_SIZE)
     memset(crs, 0xff, 8)
@@ -130,8 +130,8 @@ cdef inline bint mark_recursion(Info* info, uint64_t start) noexcept nogil:
 cdef inline bint put_unknown_bits(Info* info, EntityNumber entity, uint64_t start) noexcept nogil:
     """Append records of UNKNOWN_BITS to those of a function; False without memory.
 
-    One is appended if the function has no record of its bits, and one more for each of its aliases:
-    an alias shares the function's list, but counts as a function without a record.
+    One is appended if the function has no record of its bits from `start` on, and one more for each
+    of its aliases: an alias shares the function's list, but counts as a function without a record.
     """
     cdef uint32_t count = (info.aliases[entity]
                            + (find_own_record(info, start, info.unknown_bits) < 0))
@@ -145,7 +145,7 @@ cdef inline bint put_unknown_bits(Info* info, EntityNumber entity, uint64_t star
 cdef inline bint inherit_in_turn(Info* info, EntityNumber kernel, uint64_t start) noexcept nogil:
     """Join reached functions' records, one by one, with a kernel's in a link with several kernels.
 
-    False without memory.
+    The kernel's records begin at `start` of the blob. False without memory.
     """
     cdef RecordWalk walk
     begin_walk(&walk, kernel)
@@ -175,7 +175,8 @@ cdef inline bint inherit_record(Info* info, uint64_t start, const uint8_t* data,
                                 FileRef file) noexcept nogil:
     """Join one record of a callee with the kernel's, or append one; False without memory.
 
-    `file` is the file whose symbol numbers the record uses.
+    The kernel's records begin at `start` of the blob, `data` is the callee's record, and `file` the
+    file whose symbol numbers it uses.
     """
     cdef uint8_t attribute = data[1], how = info.rules[data[1]].how
     cdef uint16_t value = load16(data + 2)

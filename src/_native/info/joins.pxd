@@ -1,5 +1,5 @@
 # Records that a kernel inherits, one by one, and how a value joins the kernel's own. A link with
-# several kernels (info/inherit.pxd) and a link with a lone kernel, i.e. only one that is live
+# several kernels (info/inherit.pxd) and a link with a lone kernel, i.e. with only one live root
 # (info/lonekernel.pxd), differ in the order in which they ask for these records.
 #
 # `start` is the offset in the blob at which the kernel's own records begin; they end with the blob.
@@ -34,7 +34,7 @@ cdef inline int compare_numbers(const void* a, const void* b) noexcept nogil:
     return -1 if x < y else x > y
 
 
-# A walk over the records of functions that a kernel reaches.
+# A walk over the records of functions that a kernel inherits from.
 ctypedef struct RecordWalk:
     EntityNumber kernel             # entity, whose own records are skipped
     size_t next                     # number in Info.reached_infos of the function after `function`
@@ -138,7 +138,10 @@ cdef inline bint is_cta_group(uint8_t attribute) noexcept nogil:
 
 
 cdef inline uint8_t cta_groups(Info* info, uint64_t start) noexcept nogil:
-    """Return SINGLE_CTAS and PAIRED_CTAS bits: how a kernel uses tcgen05, by its own records."""
+    """Return SINGLE_CTAS and PAIRED_CTAS bits: how a kernel uses tcgen05.
+
+    That follows from its records so far, from `start` of the blob on.
+    """
     return <uint8_t>(
         (SINGLE_CTAS if find_own_record(info, start, EIATTR_TCGEN05_1CTA_USED) >= 0 else 0)
         | (PAIRED_CTAS if find_own_record(info, start, EIATTR_TCGEN05_2CTA_USED) >= 0 else 0))
@@ -154,7 +157,7 @@ cdef inline bint is_excluded(uint8_t groups, uint8_t attribute) noexcept nogil:
 
 
 cdef inline bint add_mixed_kernel(Info* info, EntityNumber kernel) noexcept nogil:
-    """List a kernel that is for single CTAs and reaches code for pairs, or the other way around.
+    """List a kernel that uses tcgen05 by single CTAs and would inherit use by pairs, or vice versa.
 
     False without memory.
     """
@@ -181,7 +184,7 @@ cdef inline uint32_t output_item(Info* info, const uint8_t* record, FileRef file
 
 
 cdef inline bint has_empty_list(Info* info, uint64_t start) noexcept nogil:
-    """Return whether a list of the kernel's records has no items."""
+    """Return whether a list in the kernel's records, which begin at `start`, has no items."""
     cdef uint64_t offset = start
     cdef const uint8_t* data
     while offset < info.blob.count:
@@ -194,7 +197,7 @@ cdef inline bint has_empty_list(Info* info, uint64_t start) noexcept nogil:
 
 
 cdef inline void drop_empty_lists(Info* info, uint64_t start) noexcept nogil:
-    """Remove each attribute's first list from the kernel's records if it is empty."""
+    """Remove each attribute's first list from the kernel's records, from `start` on, if empty."""
     cdef size_t i
     cdef int64_t offset
     if not has_empty_list(info, start):

@@ -26,7 +26,7 @@ from traits cimport TRAIT_EXTERNS_LAST
 
 # The value of one attribute that a lone kernel inherits.
 ctypedef struct Gathered:
-    bint is_found               # a function has the attribute
+    bint is_found               # a function other than the kernel has the attribute
     uint16_t value              # all values, the kernel's own among them, joined
 
 
@@ -63,8 +63,7 @@ cdef inline bint inherit_alone(Info* info, EntityNumber kernel, uint64_t start) 
 
 cdef inline void gather_values(Info* info, EntityNumber kernel, uint64_t start,
                                Gathered* gathered) noexcept nogil:
-    """Fill `gathered`, by attribute: the kernel's own values, joined with those of all functions.
-    """
+    """Fill `gathered`, by attribute: the kernel's own values, joined with those it inherits."""
     cdef size_t i
     cdef int64_t offset
     cdef RecordWalk walk
@@ -108,7 +107,8 @@ cdef inline bint gather_list(Info* info, uint64_t start, uint8_t attribute) noex
     """Make the lone kernel's list from those of all live functions, in the order of the input.
 
     Up to 13.1 lists of symbols are in reverse order. The kernel's own record stays if the functions
-    add nothing to it; else a record at the end replaces it. False without memory.
+    add nothing to it, or if the list would be too long for a record; else a record at the end
+    replaces it. False without memory.
     """
     cdef size_t i, index
     cdef bint is_forward = (info.rules[attribute].alone != JOIN_SYMBOLS

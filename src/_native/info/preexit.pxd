@@ -53,7 +53,10 @@ cdef inline bint has_preexit(Info* info, EntityNumber entity) noexcept nogil:
 
 
 cdef inline bint is_reaching_preexit(Info* info, EntityNumber entity) noexcept nogil:
-    """Return whether a function has PREEXIT or is a kernel that reaches one by direct calls."""
+    """Return whether a function has PREEXIT or, if it is a kernel, reaches a function that has it.
+
+    Only direct calls count, and only in an executable.
+    """
     cdef size_t depth = 1
     cdef NodeRef node, to
     cdef uint32_t j

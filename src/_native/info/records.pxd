@@ -72,7 +72,7 @@ ctypedef struct Info:
     Vec record_sections             # SectionNumber: records that a lone kernel inherits
     Vec list_items                  # uint32_t: items of a list, symbol indices or numbers
     # Results.
-    Vec mixed_kernels               # EntityNumber: kernels for single CTAs and for pairs
+    Vec mixed_kernels               # EntityNumber: kernels that `add_mixed_kernel` lists
     Vec blob                        # uint8_t: records of the output
     Vec spans                       # SpanRow: which of these bytes belong to which section
     bint failed                     # memory was exhausted
@@ -151,7 +151,7 @@ cdef inline uint32_t section_symbol_of(Info* info, FileRef file,
 
 
 cdef inline const SectionRow* source_of_info(Info* info, EntityNumber entity) noexcept nogil:
-    """Return the input section whose records decide for a function, or NULL.
+    """Return the input section that lists the records of a function, NULL without any.
 
     It is the mercury list if the function has one, else that of the machine code.
     """

@@ -22,7 +22,7 @@ from read.filekinds cimport input_kind
 cdef extern from "Python.h":
     str PyUnicode_DecodeFSDefaultAndSize(const char* text, Py_ssize_t size)
 
-# One member. Offsets count from the beginning of the data, except for that of the header.
+# One member. Offsets count from the beginning of the data, except for `header` and `place`.
 cdef packed struct MemberRow:
     uint64_t header             # offset from the beginning of the archive
     uint64_t offset             # offset of the contents; unused for thin archives
@@ -117,7 +117,8 @@ def split_rows(bytes data, bytes rows, str prefix):
 cdef bint read_header(ArchiveWalk* walk, int* reason) noexcept nogil:
     """Read the header at `next`, add its member, and move `next` to the header after it.
 
-    If the header is damaged, sets `reason` to an ArchiveFault instead. False without memory.
+    The symbol index and the long names are not members. If the header is damaged, sets `reason` to
+    an ArchiveFault instead. False without memory.
     """
     cdef const uint8_t* header = walk.data + walk.next
     cdef uint64_t remaining = walk.end - walk.next, size = 0, offset = walk.next + HEADER_SIZE

@@ -59,8 +59,8 @@ static inline int pylink_open_lz4(const char* path) {
     return pylink_lz4 != NULL;
 }
 
-/* Open the library of Zstandard at `path`. Returns whether it can decompress; it is used from then
-   on, also to compress if it can. */
+/* Open the library of Zstandard at `path`. Returns whether it can decompress. The first that can is
+   used from then on, also to compress if it can. */
 static inline int pylink_open_zstd(const char* path) {
     void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL)
@@ -116,7 +116,7 @@ static inline size_t pylink_frame_room(size_t size) {
     return pylink_zstd_pack == NULL ? 0 : pylink_zstd_bound(size);
 }
 
-/* Compress `size` bytes to a frame of at most `room` bytes. Returns the bytes of the frame, 0 on
+/* Compress `size` bytes to a frame of at most `room` bytes. Returns the frame's size in bytes, 0 on
    failure. */
 static inline size_t pylink_make_frame(const void* from, size_t size, void* to, size_t room,
                                        int level) {

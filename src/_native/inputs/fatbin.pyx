@@ -62,7 +62,8 @@ cdef void scan_part(void* context, size_t item) noexcept nogil:
 
 
 # Sources are inputs and members of archives; `extents` has their offsets and sizes in arenas with
-# the numbers `arena_numbers` (int32; empty: all are in the first), `kinds` their InputKinds.
+# the numbers `arena_numbers` (int32; empty: all are in the first), `kinds` their InputKinds. Shared
+# libraries of the host count as host objects.
 def find_entries(list arenas, bytes arena_numbers, bytes extents, bytes kinds):
     """Find the entries of all fat binaries and host objects: (entries, sources, faults)."""
     cdef Scan scan
@@ -143,7 +144,7 @@ cdef struct Rank:
 # The picks of one link, i.e. what it takes, and which rows of its scan (`find_entries`) are next.
 ctypedef struct Picking:
     Vec picks                   # PickRow
-    uint64_t bytes_left         # decompressed bytes that all further payloads may have together
+    uint64_t bytes_left         # bytes that all further payloads may have when decompressed
     uint32_t codecs             # a bit, 1 << codec, for each codec of a pick
     const EntryRow* entry       # next entry that is not read
     const EntryRow* entry_end
@@ -160,8 +161,9 @@ ctypedef struct PickedSource:
 
 
 # The result's `sources` are the sources of picks, `special` are picks that are not cubins or cannot
-# be linked; `unmatched` are sources with a container without usable entry, `bare` those without
-# containers. `linked` limits a source to containers; `rank` ranks an entry, unusable if negative.
+# be linked. `linked` has, by source, the containers that count; in other sources all count. `rank`
+# ranks an entry, unusable if negative. `unmatched` are sources with a container that counts and has
+# no usable entry, `bare` those in which no container counts. Damaged sources are not unmatched.
 def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t limit,
                  dict linked not None):
     """Pick the code that a link takes: (picks, sources, special, unmatched, bare, codecs)."""
@@ -336,7 +338,7 @@ cdef int pick_entry(Picking* picking, const EntryRow* entry, int32_t arena_numbe
 
 
 # `numbers` are those of the sources. The names are keys of three dicts: kernels with global names,
-# other kernels, variables. None if one of the sources has no device code or no such list.
+# other kernels, variables. None if one of the sources has no device code, or no list of the first.
 def collect_names(list arenas, bytes arena_numbers, bytes rows, list numbers):
     """Return names that host code of these sources uses: (external, internal, variables)."""
     cdef const SourceRow* row = <const SourceRow*>PyBytes_AS_STRING(rows)

@@ -49,10 +49,10 @@ cdef packed struct SourceRow:
     uint64_t containers         # number of them
     ByteRange module            # __nv_module_id
     ByteRange kernels[2]        # names of external ones, of internal ones: .nvHRKE, .nvHRKI
-    ByteRange variables[4]      # also: device .nvHRDE, .nvHRDI, constant .nvHRCE, .nvHRCI
+    ByteRange variables[4]      # of device variables: .nvHRDE, .nvHRDI; constants: .nvHRCE, .nvHRCI
     uint64_t machine            # e_machine of a host file with containers
 
-# Damage in a source, after which nothing more of it is read.
+# Damage in a source, of which nothing is picked then.
 cdef packed struct FaultRow:
     uint32_t source             # number of the source
     int32_t index               # number of the entry in the source, or -1

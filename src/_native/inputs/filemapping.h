@@ -176,6 +176,7 @@ static int64_t pylink_count_mapped(int64_t more) {
     return 0;
 }
 
+/* Map no file, since this system has no leases: return 0. */
 static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* seen_keys,
                            pylink_mapped* row) {
     (void)file;
@@ -186,41 +187,49 @@ static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* seen_
     return 0;
 }
 
+/* Do nothing, since no file is mapped without leases. */
 static void pylink_begin_mapping(void) {
 }
 
+/* Do nothing, since no file is mapped without leases. */
 static void pylink_allow_forks(void) {
 }
 
+/* Do nothing, since no file is mapped without leases. */
 static void pylink_share_pages(void* place, uint64_t size, int shared) {
     (void)place;
     (void)size;
     (void)shared;
 }
 
+/* Return success: no file is mapped without leases. */
 static int pylink_fetch_pages(void* place, uint64_t size) {
     (void)place;
     (void)size;
     return 1;
 }
 
+/* Do nothing, since no file is mapped without leases. */
 static void pylink_drop_pages(void* place, uint64_t size) {
     (void)place;
     (void)size;
 }
 
+/* Return 0: no file is mapped without leases. */
 static int pylink_was_written(const char* path, const pylink_mapped* row) {
     (void)path;
     (void)row;
     return 0;
 }
 
+/* Return success: no file is mapped without leases. */
 static int pylink_unmap_files(void* place, uint64_t size) {
     (void)place;
     (void)size;
     return 1;
 }
 
+/* Return success: no file is mapped without leases. */
 static int pylink_copy_mapped(void* place, uint64_t size) {
     (void)place;
     (void)size;

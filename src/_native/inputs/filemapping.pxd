@@ -97,7 +97,7 @@ cdef inline uint8_t* mapped_part(uint8_t* base, const MappedRow* row, size_t cou
     return first
 
 
-# The part of an arena with mapped files whose pages are given up.
+# The part of an arena, from the first mapped file to the last, whose pages are given up.
 ctypedef struct Dropping:
     uint8_t* start
     uint64_t size

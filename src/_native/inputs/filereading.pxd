@@ -34,11 +34,11 @@ ctypedef struct Reading:
     bint maps_hosts                 # map objects of the host, too
     uint64_t* seen_keys             # SEEN_KEYS keys for `map_file`; not set if `mapped` is NULL
     TimeRow* times                  # by input; NULL: times are not recorded
-    uint64_t[MOST_THREADS] spent    # by thread: processor time after its last item
+    uint64_t[MOST_THREADS] spent    # by thread: processor time in ns at the end of its last item
 
 
 cdef enum:
-    SHARED = 8 << 20            # bytes of a file from which all threads read it together
+    SHARED = 8 << 20            # a file of at least so many bytes is read by all threads together
     PART = 1 << 20              # bytes of such a file that are read at a time
 
 

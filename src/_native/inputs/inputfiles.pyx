@@ -101,7 +101,7 @@ cdef Py_ssize_t find_written(list paths, const MappedRow* row) except -2:
 
 
 cdef uint64_t place_files(list paths, list sizes, uint64_t* extent, MappedRow* mapped) except? 0:
-    """Set the `extent` of each file, its offset and size. Returns the bytes of all files together.
+    """Set the `extent` of each file, its offset and size. Returns the bytes that all take, padded.
 
     A file that is to be mapped gets whole pages, and its size in `mapped`, a row for each file.
     No file is to be mapped if `mapped` is NULL.
@@ -123,11 +123,12 @@ cdef uint64_t place_files(list paths, list sizes, uint64_t* extent, MappedRow* m
     return total
 
 
-# Whether a link of this process has mapped files and ended: later ones read to recycled pages.
+# Whether a link of this process has mapped files and ended: later links read to recycled pages, the
+# memory of blocks that were freed.
 cdef bint has_mapped = False
 
 
-# Number of links that began while some of the recycled memory was on small pages.
+# Number of links that began while some recycled memory (of freed blocks) was on small pages.
 cdef int links_with_small_pages = 0
 
 
@@ -160,7 +161,8 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     cdef uint64_t size = sum(sizes)
     if size < ALL_WORTH_MAPPING:
         mapped = None
-    # A process that has linked before reads to its recycled pages, which is faster than mapping.
+    # A process that has linked before reads to its recycled pages, which it has from freed blocks:
+    # that is faster than mapping.
     cdef bint recycles = (pages is not None and (has_mapped or has_recycled())
                           and pages.can_fill(size))
     if size >= ALL_WORTH_MAPPING and is_worth_renewing():

@@ -40,8 +40,8 @@ def open_library(int codec, bytes path):
     return open_codec(codec, PyBytes_AS_STRING(path))
 
 
-# `picks` are PickRows. `produce(i)` returns the bytes of pick i if it is in none of the `arenas`,
-# or cannot be decompressed. A large arena lies in `pages`.
+# `picks` are PickRows. `produce(i)` is called for the bytes of pick i if it is in none of the
+# `arenas`, is not PICK_GOOD, or cannot be unpacked. A large arena lies in `pages`.
 def gather(bytes picks, list arenas, produce, RecycledPages pages=None):
     """Copy or unpack the picked payloads to a new arena: (arena, extents), as of `read_files`."""
     cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i

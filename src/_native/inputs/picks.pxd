@@ -1,5 +1,5 @@
-# Picks: what a link takes from its sources. A row for each cubin, PTX text or LTO-IR module, in
-# order. `fatbin` makes them, `payloads.gather` puts the cubins into an arena.
+# Picks: what a link takes from its sources. A row for each cubin, PTX text or LTO-IR module, in the
+# order of sources. `fatbin` makes them, `payloads.gather` puts the cubins into an arena.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 

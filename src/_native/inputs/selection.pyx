@@ -33,7 +33,7 @@ cdef enum Claim:
     CALLS = 4               # needs it as a function that no driver supplies
 
 cdef enum:
-    # This is in `is_selected` of a file without readable symbols until files are selected.
+    # `is_selected` has this value for a file without readable symbols, until files are selected.
     IS_DAMAGED = 2
 
 # A name that a file needs.
@@ -48,7 +48,7 @@ cdef struct Definition:
     uint32_t tag            # low half of the text's hash
     int32_t name            # number of the Name if any file needs it, else -1
 
-# A name that any file needs, and what files say of it.
+# A name that some file needs: which file can be taken for it, and what the taken files say of it.
 cdef packed struct Name:
     int32_t definer         # number of the first file that can be taken for it, or -1
     uint8_t claims          # Claim bits of all files that are taken so far
@@ -213,7 +213,8 @@ cdef inline bint number_definition(Selector* selector, int32_t file,
         return True
     definition.name = slot.value
     name = <Name*>selector.names.data + slot.value
-    # Names may stay undefined in a relocatable output, so only files with DEMAND_NEEDED are taken.
+    # Names may stay undefined in a relocatable output, so only a file with DEMAND_NEEDED is taken
+    # for one.
     if (name.definer < 0 and selector.demand[file] != DEMAND_ALWAYS
             and (selector.demand[file] == DEMAND_NEEDED or not selector.relocatable)):
         name.definer = file

@@ -155,7 +155,7 @@ cdef int find_modules(Library* library) noexcept nogil:
 cdef int find_state_without_modules(Library* library) noexcept nogil:
     """Return HAS_CODE if the library defines a __cudaRegisterLinkedBinary function, else NO_CODE.
 
-    Such a library has no modules: its code is the image of a device link.
+    This is for a library without modules, whose code could be the image of a device link.
     """
     cdef const DynamicRow* row = <const DynamicRow*>library.rows.data
     cdef size_t i

@@ -51,8 +51,9 @@ def list_packed(bytes picks, bytes arena_numbers):
 
 def replace_packed(bytes picks, bytes arena_numbers, int32_t first, dict stored, places):
     """Replace packed payloads by copies that were decompressed before: (picks, missing)."""
-    # `stored` maps places to those of copies in stores, which are arena `first` of the new picks
-    # and later ones. `missing` are picks without a copy; `places` limits them, unless it is None.
+    # `stored` maps the place of a payload (arena number << 48 | offset) to that of its copy in a
+    # store: the new picks have the stores as arenas from number `first` on. `missing` are picks
+    # without a copy; `places` limits them, unless it is None.
     cdef Py_ssize_t arena_count = PyBytes_GET_SIZE(arena_numbers) // 4, i
     cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // <Py_ssize_t>sizeof(PickRow)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)

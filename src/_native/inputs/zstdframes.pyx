@@ -17,7 +17,8 @@ def open_library(int codec, bytes path not None):
     return bool(open_codec(codec, PyBytes_AS_STRING(path)))
 
 
-# The result is None if no library compresses, or if decompressing does not give the payload.
+# The result is None if no library compresses, if compressing fails, or if decompressing does not
+# give the payload.
 def frame_of(bytes payload not None, int level, *, bint checked=True):
     """Compress the payload to one Zstandard frame; with `checked`, decompress and compare it."""
     cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(payload)

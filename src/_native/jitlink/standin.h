@@ -53,7 +53,7 @@ static struct Interrupted enter(void) {
     return before;
 }
 
-/* Undo `enter`. */
+/* Undo `enter`: set the exception again, and release the GIL. */
 static void leave(struct Interrupted before) {
     PyErr_Restore(before.type, before.value, before.traceback);
     PyGILState_Release(before.state);

@@ -15,7 +15,7 @@
 
 /* Set the path of the socket for this user and the installation with this script, and create its
    directory. Returns 0 if no server may be used: `path` is too short, the program is set-user-ID,
-   or another user could write to the directory. */
+   the script is missing, or another user could write to the directory. */
 static int find_auto_socket(const char* script, char* path, size_t room) {
     const char* runtime = getenv("XDG_RUNTIME_DIR");
     uid_t user = geteuid();
@@ -58,9 +58,9 @@ static int is_served_overlay(const char* started) {
            is_served_directory(started, (size_t)(slash - started));
 }
 
-/* Take the lock for starting a server at a socket's path. Returns the lock file's descriptor, or -1
-   if another process has the lock, or if a server that has ended was started less than
-   RETRY_SECONDS ago. */
+/* Take the lock for starting a server at a socket's path. Returns the lock file's descriptor. -1 if
+   another process has the lock, if a server that has ended was started less than RETRY_SECONDS ago,
+   or if the file cannot be used. */
 static int take_lock(const char* path) {
     char name[PATH_MAX];
     struct stat status;
@@ -81,7 +81,7 @@ static int take_lock(const char* path) {
 
 /* Start a server at the socket's path; do nothing if `take_lock` fails. The server inherits user,
    limits, environment, niceness, processors, control group and umask of this process, but no open
-   file and no signal mask. */
+   file except the lock, and no signal mask. */
 static void start_server(const char* script, const char* path) {
     int lock = take_lock(path), i, null_device, descriptor_limit;
     sigset_t none;

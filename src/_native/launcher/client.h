@@ -52,8 +52,8 @@ static int send_all(int server, const char* data, size_t size, const int* descri
     return 1;
 }
 
-/* Connect to the server at a socket's path. Returns a descriptor, or -1 if there is no server, or
-   if it is another user's. */
+/* Connect to the server at a socket's path. Returns a descriptor. -1 if there is no server, if it
+   is another user's, or if a standard stream is closed. */
 static int connect_to_server(const char* path) {
     struct sockaddr_un address;
     struct ucred peer;

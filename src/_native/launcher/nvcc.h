@@ -29,7 +29,7 @@ struct command_line {
     int is_for_nvcc;                  /* has an argument that only nvcc understands */
 };
 
-/* Take one argument; defined below, since an option may name a file with further arguments. */
+/* Record one argument in `line`; defined below, since an option may name a file with others. */
 static void take_argument(struct command_line* line, const char* argument);
 
 static int ends_with(const char* argument, const char* end) {
@@ -53,8 +53,8 @@ static int is_any(const char* argument, const char* const* texts) {
     return 0;
 }
 
-/* Take a text with arguments of the host compiler, which commas, blanks and quotes separate. An
-   argument that the tables of nvcctable.h do not allow leaves the command line to nvcc. */
+/* Record in `line` a text with arguments of the host compiler, which commas, blanks and quotes
+   separate. One that the tables of nvcctable.h do not allow leaves the command line to nvcc. */
 static void take_host_arguments(struct command_line* line, const char* text) {
     static const char between[] = ", \t'\"";
     char argument[256];
@@ -75,8 +75,8 @@ static void take_host_arguments(struct command_line* line, const char* text) {
     }
 }
 
-/* Take the arguments in a text, split like by `split_arguments` of src/pylink/options/file.py. The
-   text is overwritten. */
+/* Record in `line` the arguments in a text, split like by `split_arguments` of
+   src/pylink/options/file.py. The text is overwritten. */
 static void take_arguments(struct command_line* line, char* text) {
     while (!line->is_for_nvcc && *(text += strspn(text, BLANKS))) {
         char *argument = text, *end = text;
@@ -101,7 +101,8 @@ static void take_arguments(struct command_line* line, char* text) {
     }
 }
 
-/* Take the arguments in an options file. A pipe is left to nvcc: it can be read only once. */
+/* Record in `line` the arguments in an options file. A pipe is left to nvcc: it can be read only
+   once. */
 static void take_options_file(struct command_line* line, const char* path) {
     struct stat status;
     char* text = NULL;
@@ -123,7 +124,7 @@ static void take_options_file(struct command_line* line, const char* path) {
     free(text);
 }
 
-/* Take an argument that is the value of the option before it, `line->option`. */
+/* Record in `line` an argument that is the value of the option before it, `line->option`. */
 static void take_value(struct command_line* line, const char* argument) {
     const struct nvcc_option* option = line->option;
     char *files, *rest, *file;
@@ -139,14 +140,14 @@ static void take_value(struct command_line* line, const char* argument) {
     free(files);
 }
 
-/* Take an option without a value. */
+/* Record an option without a value in `line`. */
 static void take_flag(struct command_line* line, const struct nvcc_option* option) {
     line->has_dlink |= option->use == NVCC_DEVICE_LINK;
     line->is_other_output |= option->use == NVCC_ENDS;
     line->forwards_unknown |= option->use == NVCC_FORWARDS;
 }
 
-/* Take one argument: a value, an input, or an option, which may be joined with its value. */
+/* Record one argument in `line`: a value, an input, or an option, perhaps joined with its value. */
 static void take_argument(struct command_line* line, const char* argument) {
     const struct nvcc_option* option;
     size_t size = strcspn(argument, "=");
@@ -183,7 +184,7 @@ static void take_argument(struct command_line* line, const char* argument) {
         take_value(line, argument + size + 1);
 }
 
-/* Take the arguments in a variable of the environment. */
+/* Record in `line` the arguments in a variable of the environment. */
 static void take_variable(struct command_line* line, const char* name) {
     const char* value = getenv(name);
     char* text = value ? strdup(value) : NULL;

@@ -69,7 +69,8 @@ cdef bint has_callees(int32_t block) noexcept nogil:
 cdef void link_rows(CallLists* call_lists, int32_t block) noexcept nogil:
     """Make the lists of a block, of rows whose caller is in the output.
 
-    Except in BLOCK_INDIRECT, a list of a block without callees has one row, the oldest.
+    Except in BLOCK_INDIRECT, a list of a block without callees has one row, the oldest. In
+    BLOCK_PROTOTYPE, functions whose address is taken have none.
     """
     cdef const CallRow* call
     cdef size_t i

@@ -193,7 +193,7 @@ cdef bint has_lost_bytes(const Bank* bank, uint64_t offset) noexcept nogil:
 
 
 cdef bint has_lost_emitted(const Bank* bank) noexcept nogil:
-    """Return whether the bytes of an emitted relocation are lost."""
+    """Return whether the physical bank lacks the bytes of an emitted relocation."""
     cdef const EmittedRow* emitted = bank.merged.emitted
     cdef const OutRow* row
     cdef size_t i
@@ -209,7 +209,7 @@ cdef bint has_lost_emitted(const Bank* bank) noexcept nogil:
 
 
 cdef bint has_lost_fixup(const Bank* bank) noexcept nogil:
-    """Return whether the bytes of a relocation that the link resolves are lost."""
+    """Return whether the physical bank lacks the bytes of a relocation that the link resolves."""
     cdef const FixupRow* fixup = bank.merged.fixups
     cdef size_t i
     for i in range(bank.merged.fixup_count):

@@ -117,7 +117,7 @@ def order(PlacedTables placed not None, *, bint has_file_records):
 
 
 cdef Indices start_indices(size_t count, uint32_t** rows):
-    """Return a column of `count` zeros; `rows` gets its first element."""
+    """Return a column of `count` zeros; `rows` gets a pointer to the first."""
     cdef Indices column = Indices(new_rows(4 * count))
     rows[0] = <uint32_t*>column.rows
     memset(rows[0], 0, 4 * count)

@@ -51,7 +51,7 @@ cdef inline const char* mercury_name(const MercuryNames* names, const OutRow* ou
 
 
 cdef inline void measure_names(void* context, size_t run) noexcept nogil:
-    """Fill `size` for the sections of run number `run`."""
+    """Fill `size` of the MercuryNames `context` for the sections of run number `run`."""
     cdef const MercuryNames* names = <const MercuryNames*>context
     cdef size_t i, first = run * RUN_NAMES
     cdef const OutRow* out
@@ -179,7 +179,7 @@ cdef inline bint write_lean_names(StringTable* table, OutRow* outs, OutSymbolRow
     for i in range(count):
         symbol = &symbols[order[i]]
         if symbol.section >= 0 and is_plain(outs[symbol.section].kind, IS_LITERALS):
-            # The section has its final name, and its symbol keeps the name from before.
+            # The section's own name is the final one, and its symbol keeps the name from before.
             symbol.name = outs[symbol.section].symbol_name
         offset = intern_again(table, old_strtab, symbol.name)
         if offset < 0:

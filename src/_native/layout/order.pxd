@@ -46,7 +46,10 @@ ctypedef struct Ordering:
 
 
 cdef inline bint is_omitted(const Ordering* ordering, const OutRow* row) noexcept nogil:
-    """Return whether a section that was created is omitted; its name stays in the string tables."""
+    """Return whether a section that was created is omitted.
+
+    Its name stays in the string tables, except in lean files (`has_lean_names`).
+    """
     cdef uint8_t omit = KIND[row.kind].omit
     if omit == OMIT_WITHOUT_RECORDS:
         return not ordering.has_file_records
@@ -141,7 +144,7 @@ cdef inline void sort_places(SectionPlace* places, size_t count) noexcept nogil:
 # Groups of symbols, one after the other in the symbol table.
 cdef enum SymbolGroup:
     GROUP_LOCAL
-    GROUP_KERNEL_SHARED         # with `is_lean`, not -r: shared variables of a kernel (local ones)
+    GROUP_KERNEL_SHARED         # lean executables: kernels' shared variables, which are local
     GROUP_GLOBAL
     GROUP_TAIL                  # sm_100 and later: section symbols of .nv.constant0.K
     GROUP_COUNT

@@ -56,8 +56,8 @@ cdef inline bint has_twin_bytes(const Plan* plan, const OutRow* row, bint same_s
 cdef inline uint64_t assign_offsets(Plan* plan) noexcept nogil:
     """Set the offsets of sections, in file order. Returns the offset of the section header table.
 
-    The table follows the sections. In lean files nvlink does not align it; it is unaligned only
-    from 13.5 on, where the end of a Mercury section need not be a multiple of 8.
+    The table follows the sections, at a multiple of 8. In lean files (from 13.5 on) nvlink does not
+    align it, and the Mercury section before it need not end at a multiple of 8.
     """
     cdef uint64_t offset = sizeof(Ehdr)
     cdef const OutRow* row
@@ -79,7 +79,7 @@ cdef inline uint64_t assign_offsets(Plan* plan) noexcept nogil:
             continue
         offset = place.offset = round_up(offset, row.align)
         # In a lean file, .nv.merc.nv.shared.reserved.0 has a size but no bytes. In others its bytes
-        # are a copy of the start of the mercury file (image/headers.pxd).
+        # are a copy of a part of the mercury file (image/headers.pxd).
         if not (is_nobits(row) or (plan.is_lean and row.kind == K_MERC_SYSTEM_SHARED)):
             offset += place.size
         if row.kind == K_SHSTRTAB:

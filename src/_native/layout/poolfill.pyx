@@ -61,12 +61,12 @@ ctypedef struct Filling:
     ObjectsView objects
     MergedView merged
     OutRow* outs
-    OutNumber* pool_of          # by entity, of a kernel: OutRow of its pool, or -1
+    OutNumber* pool_of          # by entity: OutRow of the pool of this kernel (or function), or -1
     PoolNumber* row_of          # by input section: the last PoolRow with its bytes, or -1
     uint64_t* start             # by OutRow: 1 + offset of its contents in `blob`, 0 without any
     JumpTables tables
     bint any_lost               # some bytes are of definitions that lost
-    uint64_t null_value         # offset of the last pool of a definition that lost, or 0
+    uint64_t null_value         # offset of the last lost pool of a device function, or 0
     Vec blob                    # uint8_t: contents of all pools that rows go to
     Vec spans                   # SpanRow: of each of these pools
 
@@ -158,7 +158,7 @@ cdef bint fill_pools(Filling* filling) noexcept nogil:
         piece = &filling.objects.sections[row.section]
         place = filling.blob.data + filling.start[pool] - 1 + row.offset
         memcpy(place, filling.objects.arena + piece.offset, piece.size)
-        # Rows of a function have the linked definition first, then those that lost.
+        # The row of a function's linked definition comes first, then the rows of those that lost.
         if not row.flags & POOL_LOST:
             winner_section = row.section
             continue
@@ -207,7 +207,7 @@ cdef void move_constants(const Filling* filling, const EntityRow* entities, size
 
 
 def has_pool_above(PlacedTables placed not None, uint64_t limit):
-    """Return whether a kernel's literal pool, as placed, has more than `limit` bytes."""
+    """Return whether a pool that `place_pools` placed bytes in has more than `limit` bytes."""
     placed.fill()
     cdef size_t i
     cdef const PoolRow* row = placed.merged.pools.rows
@@ -236,7 +236,7 @@ cdef int compare_labels(const void* a, const void* b) noexcept nogil:
 
 cdef inline const Rela* relocations_of(const JumpTables* tables, const SectionRow* pool,
                                        uint64_t* count) noexcept nogil:
-    """Return the mercury relocations of a function's pool, `count` in all; NULL without any."""
+    """Return the mercury relocations of a function's pool, NULL without any; `count` is set."""
     cdef SectionNumber section = tables.list_of[function_symbol(&tables.sections[pool.target])]
     count[0] = tables.sections[section - 1].size // sizeof(Rela) if section else 0
     return <const Rela*>(tables.arena + tables.sections[section - 1].offset) if section else NULL

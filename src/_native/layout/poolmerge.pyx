@@ -57,7 +57,7 @@ from tables.rows cimport (
 from tables.views cimport MergedView, ObjectsView
 
 
-# The number of a Piece, from 0; -1 for none. A counter is never -1.
+# The number of a Piece, from 0; -1 for none. A PieceCounter goes through pieces, and is never -1.
 ctypedef int32_t PieceNumber
 ctypedef size_t PieceCounter
 
@@ -157,7 +157,10 @@ cdef bint has_only_kernel_pools(const MergedPool* merged_pool) noexcept:
 
 
 cdef void find_null_value(MergedPool* merged_pool) noexcept:
-    """Set the null symbol's value as `poolfill` does: the place of the last lost pool."""
+    """Set the null symbol's value as `poolfill` does: the place of a function's last lost pool.
+
+    Lost pools of kernels do not count.
+    """
     cdef const PoolRow* row
     cdef size_t i
     for i in range(merged_pool.merged.pool_count):

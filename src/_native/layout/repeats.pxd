@@ -15,7 +15,7 @@ cdef inline bint is_small(uint64_t size, uint64_t align) noexcept nogil:
 
 
 cdef inline bint is_null(const uint8_t* data, uint64_t size) noexcept nogil:
-    """Return whether a piece is a literal of value 0, which nvlink does not fold with others."""
+    """Return whether a piece is a literal of value 0, which nvlink does not fold by its bytes."""
     cdef uint64_t i
     if size > 8:
         return False

@@ -38,7 +38,7 @@ cdef struct Target:
     Span place              # stripped name of the section that it relocates, if `has_symbols`
     uint32_t name_size      # bytes of `name`
     uint8_t hashed          # `digest` is filled
-    uint8_t tied            # another target of the object has the same key
+    uint8_t tied            # another target has the same slot in `by_target`: mostly, an equal key
 
 # A symbol of an object, for the comparison with that of the same index in another object.
 cdef struct Symbol:
@@ -71,7 +71,7 @@ cdef struct Object:
     bint has_symbols        # `symbols`, `uses`, `attributes`, `kinds` and places are filled
     bint indexed            # `by_header` and `by_target` are filled
     bint digested           # `by_digest` is filled
-    bint ties               # if indexed: some targets are tied, i.e. have the same key
+    bint ties               # if indexed: some targets are tied
     bint distinct           # if indexed: no two headers and no two targets have the same key
     KeyTable by_header      # headers by key
     KeyTable by_target      # targets by key

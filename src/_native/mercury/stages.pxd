@@ -4,7 +4,7 @@
 # 3 for a twin of every relocation target. The twin of a row is the first row of the reference with
 # equal fields and bytes. It is found by a linear search or, with `hashed`, in a hash table of keys;
 # the result is the same. With N rows on each side, linear searches compare up to N*N pairs, the
-# table N.
+# table as a rule N.
 #
 #     candidate's headers    .debug_line, .debug_frame    both have twins: accepted
 #     reference's headers    .debug_frame, .debug_line    at other positions (moved_header is 0)
@@ -154,7 +154,8 @@ cdef inline int compare_section_headers(const Object* ref, const Object* cand, b
 cdef inline bint needs_digests(const Object* ref, const Object* cand) noexcept nogil:
     """Return whether stage 3 needs a digest that is not filled.
 
-    Targets need one if they are tied, or have the key of tied targets of the reference.
+    Targets of the reference need one if they are tied, those of the candidate if they have the key
+    of tied targets of the reference.
     """
     cdef size_t i
     cdef uint32_t head

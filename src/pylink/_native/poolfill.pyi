@@ -11,4 +11,4 @@ def apply_pools(placed: PlacedTables) -> None:
     """
 
 def has_pool_above(placed: PlacedTables, limit: int) -> bool:
-    """Return whether a kernel's literal pool, as placed, has more than `limit` bytes."""
+    """Return whether a pool that `place_pools` placed bytes in has more than `limit` bytes."""

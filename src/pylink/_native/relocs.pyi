@@ -15,7 +15,7 @@ def find_unfit(patches: Patches, size: int) -> int:
     """
 
 def resolve_values(placed: PlacedTables) -> Patches:
-    """Make a row for every FixupRow that changes bytes, in order of the FixupRow table.
+    """Make a row for every FixupRow that has to fill a field, in order of the FixupRow table.
 
     Relocations of code in capsules are omitted, since `image.write_contents` fills capsules itself.
     So are those of mercury sections whose bytes are copies of the plain ones.
