@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -85,6 +86,15 @@ def test_the_first_link_starts_a_server_for_the_others(installed: Installed) -> 
     # One that ended is not started again at once.
     assert [installed.link(**variables(installed)) for _ in range(2)] == [BY_SCRIPT] * 2
     assert servers(installed) == []
+
+
+def test_a_server_keeps_its_lock(installed: Installed) -> None:
+    """A second server would take the place of the first one's socket."""
+    wait_for(installed)
+    (folder,) = (installed.folder / "run").iterdir()
+    (name,) = folder.glob("*.lock")
+    with name.open() as lock, pytest.raises(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_two_first_links_start_one_server(installed: Installed) -> None:

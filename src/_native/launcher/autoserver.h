@@ -102,7 +102,8 @@ static void start_server(const char* script, const char* path) {
     null_device = open("/dev/null", O_RDWR);
     for (i = 0; i < 3; i++)
         dup2(null_device, i);
-    lock = dup2(lock, 3); /* the copy has no O_CLOEXEC: the server inherits it */
+    dup2(lock, 3);
+    fcntl(3, F_SETFD, 0); /* The server inherits the lock. If it was 3, it still has O_CLOEXEC. */
     for (i = 4; i < (descriptor_limit > 0 && descriptor_limit < 65536 ? descriptor_limit : 65536);
          i++)
         close(i);
