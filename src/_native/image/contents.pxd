@@ -32,8 +32,9 @@ cdef extern from "image/contents.h":
 
 cdef enum:
     LONGEST_GAP = 4096          # bytes between two extents of a window; a longer gap ends it
-    CONTENTS = 0                # `kind` of windows of contents; others have HEADERS or a K_ number,
-                                # except string tables, whose bytes are only copied
+    # Kind of windows of contents, and of string tables, whose bytes are only copied. Other windows
+    # have HEADERS or a K_ number.
+    CONTENTS = 0
     RUN_SECTIONS = 2048         # sections of a run, which one thread looks at
     SECTION_BYTES = 64          # cost of looking at a section: bytes copied in the same time
 

@@ -39,8 +39,8 @@ ctypedef struct Window:
     size_t last                 # one after its last row or extent
     uint32_t first_patch        # contents: index in `patch_order` of its first patch
     uint32_t last_patch         # contents: one after the index of its last patch
-    int32_t kind                # CONTENTS (also for string tables), HEADERS, or the section kind of
-                                # a symbol or _shndx table
+    # CONTENTS (also for string tables), HEADERS, or the section kind of a symbol or _shndx table.
+    int32_t kind
     const uint8_t* source       # its bytes, to be copied; NULL: the queue's `make` writes them
 
 

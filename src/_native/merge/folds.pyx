@@ -21,10 +21,7 @@ from tables.rows cimport (
 
 
 def find_winning_symbol(MergedTables merged not None, FileNumber reference, FileNumber candidate):
-    """Return the SymbolRow of a function of `candidate` whose copy in `reference` lost, or -1.
-
-    It is the first such function whose copy in `candidate` did not lose.
-    """
+    """Return the SymbolRow of a function of `candidate` whose copy in `reference` lost, or -1."""
     cdef ObjectTables objects = merged.objects
     cdef const FileRow* files = objects.files.rows
     cdef const SymbolRow* symbols = objects.symbols.rows

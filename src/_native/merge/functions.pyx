@@ -387,10 +387,7 @@ cdef void find_info(ComponentSearch* search) noexcept nogil:
 
 
 def find_recursive(MergedTables merged not None):
-    """Return kernels of unbounded stack, and whether any reaches more registers than its limit.
-
-    A kernel is listed once for each function without a bound that it calls.
-    """
+    """Return kernels of unbounded stack, and whether any reaches more registers than its limit."""
     cdef ObjectsView objects
     cdef const SectionRow* info
     cdef const EntityRow* entities = merged.entities.rows

@@ -311,10 +311,7 @@ cdef int compare_pool_rows(const void* a, const void* b) noexcept nogil:
 
 
 cdef bint place_shared(PoolPlacement* pools, EntityRef function) noexcept nogil:
-    """Place a function's pools at one offset in the kernels that reach it; False without memory.
-
-    Dead kernels, and idle ones (neither selected nor launched by device code), do not get them.
-    """
+    """Place a function's pools at one offset in the live kernels that reach it and are not idle."""
     cdef size_t depth = 1, first_row = pools.rows.count, row_count, i
     cdef NodeRef node, caller
     cdef uint32_t j, align = 1

@@ -125,10 +125,7 @@ cdef int32_t find_symtab(const Reader* reader, const FileRow* file) noexcept nog
 
 
 def find_changes(Files files not None):
-    """Return the numbers of files of another toolkit, target or flags than the previous file's.
-
-    The first file, and files with FILE_NARROW or FILE_UNCLASSED, are always included.
-    """
+    """Return the numbers of files of another toolkit, target or flags than the previous file's."""
     cdef const FileRow* rows = files.rows
     cdef size_t i
     cdef list numbers = []

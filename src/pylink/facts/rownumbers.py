@@ -47,7 +47,7 @@ class EntityFlag:
     LIVE = 8  # the output has it
     COMMON = 32
     TAKEN = 64  # its address is taken: a CallBlock.TAKEN row of the call graph names it
-    # Dropped from executables: local or constant, of internal visibility; or an unused constant.
+    # Executables omit it: a local symbol or a constant, of internal visibility, or an unused one.
     INTERNAL = 128
     WEAK = 256  # every definition is weak
     UNSIZED = 512  # extern __shared__ array
