@@ -40,6 +40,17 @@ extern "C" __global__ void k(int *p)
 }
 extern "C" __global__ void k2(int *p) { p[0] = f(p[0]); }
 """
+COMMON = """
+extern __shared__ int e[];
+__shared__ int common[25];
+extern "C" __global__ void k(int *p)
+{
+    common[p[0]] = p[1]; e[p[2]] = p[3];
+    __syncthreads();
+    p[0] = common[p[4]] + e[p[5]];
+}
+extern "C" __global__ void l(int *p) { common[p[0]] = p[1]; __syncthreads(); p[0] = common[p[2]]; }
+"""
 PATCH = """
 extern "C" __device__ int other(int);
 __device__ int v[4];
@@ -72,6 +83,20 @@ def test_shared_memory_without_a_reserve(
         (tmp_path / "a.cubin").write_bytes(oracle.compile(source, arch))
         words = [f"-arch=sm_{arch}", "-disable-smem-reservation", "true", *options, "a.cubin"]
         check(tmp_path, words, release)
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+@pytest.mark.parametrize("arch", ["80", "90", "100"])
+@pytest.mark.parametrize("debug", ["-G", "-lineinfo"])
+@pytest.mark.parametrize("options", [[], ["-g"], ["-g", "-suppress-debug-info"]], ids=" ".join)
+def test_extern_arrays_beside_common_variables(
+    tmp_path: Path, options: list[str], debug: str, arch: str, value: str
+) -> None:
+    """Debug data of -G refers to the array, which nvlink deletes unless something keeps it."""
+    (tmp_path / "a.cubin").write_bytes(oracle.compile(COMMON, arch, (debug,)))
+    reserve = f"--disable-smem-reservation={value}"
+    words = [f"-arch=sm_{arch}", reserve, "-preserve-relocs", *options, "a.cubin"]
+    check(tmp_path, words, oracle.DEFAULT)
 
 
 @pytest.mark.parametrize("value", ["true", "false"])

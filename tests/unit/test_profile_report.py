@@ -201,9 +201,17 @@ def test_the_source_page_shows_the_function_with_most_relocations(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [("64", 8), ("ABS32_LO_32", 4), ("8_16", 1), ("CONST_FIELD21_38", 3), ("UNUSED_CLEAR64", 8)],
+    [
+        ("64", 8),
+        ("ABS32_LO_32", 4),
+        ("8_16", 1),
+        ("CONST_FIELD21_38", 3),
+        ("UNUSED_CLEAR64", 8),
+        ("TEX_SLOT", 1),
+        ("SAMP_HEADER_INDEX_0", 0),
+    ],
 )
-def test_the_width_of_a_field_is_in_its_name(name: str, size: int) -> None:
+def test_bytes_that_hold_a_field(name: str, size: int) -> None:
     number = next(n for n in range(128) if relocation_name(n) == f"R_CUDA_{name}")
     assert field_bytes(number) == size
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from helpers import oracle
 from helpers.cubin_builder import (
     GLOBAL,
     IN_SHARED,
@@ -12,7 +14,10 @@ from helpers.cubin_builder import (
     Symbol,
     one_kernel,
 )
-from helpers.remarked import lines
+from helpers.remarked import lines, remarks_of
+
+import pylink
+from pylink.facts.target import Target
 
 ABS32_LO, ABS32_HI, ABS24 = 56, 57, 74
 
@@ -108,6 +113,57 @@ def test_extern_arrays_start_behind_the_variables_and_alias() -> None:
         "Analysis KernelShared k a:0:0 32 | k takes 32 bytes of shared memory: 20 for 1 variables, "
         "12 of padding, 0 for the system",
     ]
+
+
+def kernel_with(size: int, arch: str) -> bytes:
+    """A cubin whose kernel k has a variable of this size; from sm_100 on the compiler makes it."""
+    if int(arch) >= 100:
+        source = f"""
+        extern "C" __global__ void k(int *p)
+        {{
+            __shared__ int own[{size // 4}];
+            own[p[0]] = p[1];
+            __syncthreads();
+            p[0] = own[p[2]];
+        }}
+        """
+        return oracle.compile(source, arch)
+    cubin = SharedCubin(e_flags=Target(f"sm_{arch}").elf_flags)
+    cubin.function("k", kernel=True)
+    cubin.use("k", cubin.own("k", "own", size))
+    return cubin.build()
+
+
+SM_100 = pytest.param("100", marks=oracle.needs_oracle)
+
+
+@pytest.mark.parametrize("arch", ["90", SM_100])
+@pytest.mark.parametrize("disabled", [False, True])
+def test_bytes_of_the_system_unless_an_option_disables_them(arch: str, disabled: bool) -> None:
+    cubins = {"a": kernel_with(20, arch)}
+    options = {"disable_smem_reservation": disabled}
+    variable, kernel = remarks_of(cubins, arch, "shared-layout", options=options)
+    reserved = 0 if disabled else 0x400
+    assert f" lies at {reserved}: 20 bytes" in variable.message
+    assert kernel.message == (
+        f"k takes {20 + reserved} bytes of shared memory: 20 for 1 variables, 0 of padding, "
+        f"{reserved} for the system"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arch", "most"),
+    [("80", 0xC000), ("90", 0xC400), pytest.param("100", 0xC000, marks=oracle.needs_oracle)],
+)
+def test_too_much_without_bytes_of_the_system(arch: str, most: int) -> None:
+    """A kernel has too much if the link refuses it: on sm_90 nvlink always subtracts 0x400."""
+    for size in (most, most + 4):
+        cubins = {"a": kernel_with(size, arch)}
+        options = {"disable_smem_reservation": True}
+        remarks = remarks_of(cubins, arch, "shared-layout", options=options)
+        assert ("TooMuchShared" in [remark.name for remark in remarks]) is (size > most)
+    with pytest.raises(pylink.LinkError, match="too much shared data"):
+        pylink.link([kernel_with(most + 4, arch)], arch=f"sm_{arch}", disable_smem_reservation=True)
 
 
 def test_a_kernel_with_more_shared_memory_than_there_is() -> None:

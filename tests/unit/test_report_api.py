@@ -259,6 +259,9 @@ def test_metrics_of_links_are_described() -> None:
     )
     name = "link__merge_time_share.pct"
     assert action_of(Metric(name, 1))[name].description().endswith("the whole link that merge took")
+    name = "link__debug_cpu_time_share.pct"
+    described = action_of(Metric(name, 1))[name].description()
+    assert described == "estimated share of processor time spent on debug bytes"
 
 
 def test_nvtx_state() -> None:

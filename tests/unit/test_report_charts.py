@@ -177,6 +177,20 @@ def test_source_tables_name_the_costliest_instructions() -> None:
     assert [name for name, _, _ in block.bars[0].bars] == ["0x200", "0x300"]
 
 
+@pytest.mark.parametrize(
+    ("rows", "count", "shown", "more"),
+    [(None, 5, 5, ""), (None, 7, 5, "2 more"), (12, 12, 12, ""), (12, 15, 12, "3 more")],
+)
+def test_source_tables_say_how_many_instructions_they_omit(
+    rows: int | None, count: int, shown: int, more: str
+) -> None:
+    drawn = action(t__stalls={16 * number: number for number in range(1, count + 1)})
+    chart = SourceMetricTable("Stalls", rows, [SectionMetric("t__stalls")])
+    (block,) = blocks(drawn, BodyItem(source_metric_table=chart))
+    assert len(block.bars[0].bars) == shown
+    assert block.bars[0].rest.partition(" with ")[0] == more
+
+
 @pytest.mark.parametrize("section", [None, "S"])
 def test_what_a_rule_adds_is_shown(capfd: pytest.CaptureFixture[str], section: str | None) -> None:
     drawn = action(t__x=7)

@@ -401,6 +401,20 @@ def test_what_cannot_be_derived_is_reported() -> None:
     assert action.value("d3") == 0
 
 
+@pytest.mark.parametrize("expression", ["gone / 2", "1 +"])
+def test_a_required_metric_that_cannot_be_derived_is_an_error(expression: str) -> None:
+    text = section_text(
+        "A",
+        extra=f"""
+        Header {{ Metrics {{ Name: "half" Filter {{
+          CollectionFilter {{ Importance: Required }} }} }} }}
+        MetricDefinitions {{ MetricDefinitions {{ Name: "half" Expression: "{expression}" }} }}""",
+    )
+    (gap,) = apply_sections(Report(actions=[Action("read")]), [parse(text)])
+    assert (gap.metric, gap.is_error) == ("half", True)
+    assert gap.reason.startswith("cannot be derived: ")
+
+
 def test_sections_whose_filter_does_not_match_are_left_out() -> None:
     section = parse(section_text("A", extra="Filter { MinArch: CC_80 }"))
     action = Action("read")

@@ -16,6 +16,8 @@ from pylink.report.model import (
     BodyItem,
     Metrics,
     Report,
+    RuleItem,
+    RuleMessage,
     RuleResult,
     Scope,
     Section,
@@ -331,6 +333,20 @@ def test_sections_that_extend_another_are_shown_in_it() -> None:
     ((section,),) = [page.sections for page in action_pages(Report(actions=[action]))]
     assert section.identifier == "LinkInput"
     assert section.blocks[-1].title == "More: Settings"
+
+
+def test_rules_of_sections_that_extend_another_are_shown_once() -> None:
+    action = phase("read", 5)
+    action.sections.append(Section("More", "More", extends="LinkInput"))
+    result = RuleResult("R", "A rule", section_identifier="More")
+    result.add(RuleItem(RuleMessage("Look at this.")))
+    result.add(RuleItem(table=Table("Rows", metrics=[SectionMetric("link__target_arch")])))
+    action.rule_results.append(result)
+    (page,) = action_pages(Report(actions=[action]))
+    (section,) = page.sections
+    assert [message.text for message in page.all_messages()].count("Look at this.") == 1
+    assert section.blocks[-1].title == "More: Rows"
+    assert (page.messages, page.blocks) == ([], [])
 
 
 def test_color_on_request(capfd: pytest.CaptureFixture[str], file: str) -> None:

@@ -21,7 +21,7 @@ from base.scratch cimport Scratch, scratch_nones, scratch_room
 from merge.state cimport Merge
 from rownumbers cimport (
     EF_DEFINED, EF_KERNEL, EF_LIVE, EF_UNSIZED, E_SHARED, LINK_DEBUG, LINK_KEEP_CODE,
-    LINK_KEEP_RELOCS, LINK_RELOCATABLE,
+    LINK_KEEP_RELOCS, LINK_NO_RESERVE, LINK_RELOCATABLE,
 )
 from sectionkinds cimport IS_KERNEL_SHARED
 from tables.graph cimport CallGraph, NodeRef, is_idle
@@ -52,11 +52,13 @@ cdef inline void allocate_users(Merge* merge, Scratch* scratch) noexcept nogil:
 cdef inline bint has_common_variable(const Merge* merge) noexcept nogil:
     """Return whether a variable has its place in .nv_debug.shared, so extern arrays keep symbols.
 
-    Always False except for sm_90 with --preserve-relocs. The users of all variables must be known.
+    Always False except for sm_90 with --preserve-relocs, and without --disable-smem-reservation.
+    The users of all variables must be known.
     """
     cdef size_t i
     if (merge.work.users == NULL or not merge.objects.traits & TRAIT_FILLS_SHARED
-            or not merge.objects.mode & LINK_KEEP_RELOCS):
+            or not merge.objects.mode & LINK_KEEP_RELOCS
+            or merge.objects.mode & LINK_NO_RESERVE):
         return False
     for i in range(merge.merged.entity_count):
         if is_common(merge, i) and merge.columns.referenced[i] and merge.work.users[i] < 0:

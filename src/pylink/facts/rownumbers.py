@@ -110,6 +110,7 @@ class LinkMode:
     KEEP_CODE = 4  # dead code is not removed: -r, -g, --preserve-relocs, --link-as-tools-patch
     DEBUG = 8  # -g without --suppress-debug-info
     HOST_INFO = 16  # kernels that host code does not name are removed
+    NO_RESERVE = 32  # --disable-smem-reservation
 
 
 class FixupFlag:

@@ -65,6 +65,7 @@ class Job:
             | (LinkMode.KEEP_RELOCS if options.preserve_relocs else 0)
             | (LinkMode.KEEP_CODE if self._keeps_code() else 0)
             | (LinkMode.DEBUG if self.debug else 0)
+            | (LinkMode.NO_RESERVE if options.disable_smem_reservation else 0)
         )
 
     @property

@@ -113,15 +113,19 @@ def _check_deleted(placed: Placed, sink: Sink) -> None:
     from pylink._native import resolved  # only --preserve-relocs needs it
 
     merged = placed.merged
-    family = merged.objects.job.target.family
-    reserved_bytes = SYSTEM_SHARED if family == FAMILY_C else 0
+    job = merged.objects.job
+    family = job.target.family
+    reserves = not job.options.disable_smem_reservation
+    reserved_bytes = SYSTEM_SHARED if reserves and family == FAMILY_C else 0
 
     def explain(diagnostic: Diagnostic) -> None:
         from pylink.locate.fields import explain_extern_array
 
         explain_extern_array(diagnostic, placed)
 
-    if family != FAMILY_B and resolved.refers_to_deleted_array(placed, reserved_bytes):
+    # With -g, arrays keep their symbols. On sm_90 they do so if it has the reserve.
+    deletes_arrays = not job.debug and (family != FAMILY_B or not reserves)
+    if deletes_arrays and resolved.refers_to_deleted_array(placed, reserved_bytes):
         from pylink.phases.report_symbols import report_deleted
 
         report_deleted(explain, sink)

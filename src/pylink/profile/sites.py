@@ -5,11 +5,9 @@ The source page shows one function: the one to which the link applied most reloc
 
 from __future__ import annotations
 
-import re
-
 from pylink._native import counts
 from pylink.facts import sectionkinds
-from pylink.facts.relocations import relocation_name
+from pylink.facts.relocations import RELOCATIONS
 from pylink.tables import entity_name
 
 TYPE_CHECKING = False
@@ -72,10 +70,5 @@ def section_of_busiest_function(results: PhaseResults) -> int | None:
 
 
 def field_bytes(relocation_type: int) -> int:
-    """Return the number of bytes that a relocation of type `relocation_type` changes.
-
-    The first number in the type's name after R_CUDA_ is taken as the width in bits; it is 64 if
-    the name has no number.
-    """
-    width = re.search(r"[0-9]+", relocation_name(relocation_type).partition("R_CUDA_")[2])
-    return (int(width[0]) + 7) // 8 if width else 8
+    """Return the number of bytes that hold the field of a relocation of type `relocation_type`."""
+    return (RELOCATIONS[relocation_type].bits + 7) // 8

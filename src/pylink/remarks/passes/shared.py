@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from pylink._native import sharedmap
 from pylink.facts import sectionkinds
-from pylink.facts.target import FAMILY_A, SYSTEM_SHARED
+from pylink.facts.target import FAMILY_A, FAMILY_B, SYSTEM_SHARED
 from pylink.remarks.passes.catalogue import (
     ARRAY_PLACED,
     ARRAYS_ALIAS,
@@ -60,7 +60,7 @@ class SharedPass:
 
     They are in `by_kernel`, `arrays` and `sizes`; `variables` has the variables of all kernels. A
     kernel may have `limit` bytes of shared memory. `reserved` bytes at the start of each section
-    are for the system. Sizes are in bytes.
+    are for the system, and `deducted` bytes of its size do not count. Sizes are in bytes.
     """
 
     def __init__(self, placed: Placed, remarks: Remarks) -> None:
@@ -70,7 +70,10 @@ class SharedPass:
         self.view = View(merged)
         self.remarks = remarks
         self.limit = job.target.shared_limit
-        self.reserved = 0 if job.target.family == FAMILY_A else SYSTEM_SHARED
+        has_reserve = job.target.family != FAMILY_A and not job.options.disable_smem_reservation
+        self.reserved = SYSTEM_SHARED if has_reserve else 0
+        # On sm_90, nvlink subtracts the reserve from all sizes, even from those without it.
+        self.deducted = SYSTEM_SHARED if job.target.family == FAMILY_B else self.reserved
         self.sizes = {
             row.entity: row.size
             for row, index in zip(placed.outs, placed.section_index, strict=True)
@@ -177,8 +180,8 @@ class SharedPass:
                 Reserved=min(self.reserved, size),
             )
         )
-        if size > self.limit + self.reserved:
-            own_size = size - self.reserved
+        if size > self.limit + self.deducted:
+            own_size = size - self.deducted
             self.remarks.emit(
                 TOO_MUCH_SHARED(function, place, own_size, Size=own_size, Limit=self.limit)
             )

@@ -112,7 +112,7 @@ def label(name: str) -> str:
 
 def describe(name: str) -> str:
     """Return the description of a metric that pylink records of links; "" for other metrics."""
-    phase = _PHASE_SHARE.fullmatch(name)
-    if phase is not None:
-        return f"share of the time of the whole link that {phase[1]} took"
-    return DESCRIPTIONS.get(name, "")
+    if name in DESCRIPTIONS:
+        return DESCRIPTIONS[name]
+    match = _PHASE_SHARE.fullmatch(name)
+    return f"share of the time of the whole link that {match[1]} took" if match else ""

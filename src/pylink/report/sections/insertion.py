@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pylink.report.model import Action, Importance, Report, Section
 from pylink.report.sections.derived import DerivedError, evaluate
@@ -29,8 +29,7 @@ class Gap:
 
     `is_absence` is True if the metric is missing or its pattern cannot be matched, and False if its
     definition is invalid or its value was limited. `action` is the name of the first action
-    concerned. `is_error` is True for a missing metric that is required, unless its derivation
-    failed.
+    concerned. `is_error` is True for a missing metric that is required.
     """
 
     action: str
@@ -91,7 +90,11 @@ def apply_sections(
                 all_gaps += _find_gaps(action, candidate, metric_names)
     gaps: dict[tuple[str, str], Gap] = {}
     for gap in all_gaps:
-        gaps.setdefault((gap.section, gap.metric), gap)
+        key = gap.section, gap.metric
+        # The first gap says why a metric cannot be derived, and a later one if it is required.
+        first = gaps.setdefault(key, gap)
+        if gap.is_error and not first.is_error:
+            gaps[key] = replace(first, is_error=True)
     shown_identifiers = {
         section.identifier for action in report.actions for section in action.sections
     }

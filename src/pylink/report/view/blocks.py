@@ -193,11 +193,11 @@ def bars_of(rows: Iterable[Row]) -> Iterator[Bars]:
 
 
 def largest(
-    instances: tuple[tuple[str, Scalar], ...], unit: str
+    instances: tuple[tuple[str, Scalar], ...], unit: str, count: int = MAX_BARS
 ) -> tuple[list[tuple[str, float]], str]:
-    """Return the `MAX_BARS` largest of pairs (id, value), and a sentence on the others, or ""."""
+    """Return the `count` largest of pairs (id, value), and a sentence on the others, or ""."""
     numbers = [(name, float(value)) for name, value in instances if not isinstance(value, str)]
     numbers.sort(key=lambda pair: -pair[1])
-    if len(numbers) <= MAX_BARS:
+    if len(numbers) <= count:
         return numbers, ""
-    return numbers[:MAX_BARS], spread_of([value for _, value in numbers], MAX_BARS, unit)
+    return numbers[:count], spread_of([value for _, value in numbers], count, unit)

@@ -129,10 +129,10 @@ def costliest_instructions(chart: SourceMetricTable, rows: Sequence[Row], title:
     """Return a block that names, by address, the instructions at which each metric is highest."""
     bars = []
     for row in rows:
-        largest_values, rest_text = largest(row.instances, row.unit)
+        largest_values, rest_text = largest(row.instances, row.unit, chart.rows or LINES)
         named_values = tuple(
             (f"{int(name):#x}" if name.isdigit() else name, value, row.unit)
-            for name, value in largest_values[: chart.rows or LINES]
+            for name, value in largest_values
         )
         if named_values:
             bars.append(Bars(row.label, named_values, rest_text))

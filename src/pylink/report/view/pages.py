@@ -98,11 +98,11 @@ def _action_page(index: int, action: Action) -> ActionPage:
     sections = [
         _section_page(section, action, target) for section in ordered if counts_for(section, target)
     ]
+    shown_identifiers = {page.identifier for page in sections}
     _make_titles_unique(sections)
     sections = _merge_extensions(
         sections, {section.identifier: section.extends for section in ordered}
     )
-    shown_identifiers = {page.identifier for page in sections}
     results_without_section = [
         rule_result
         for rule_result in action.rule_results
