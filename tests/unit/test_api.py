@@ -23,6 +23,7 @@ import pylink
 from pylink import Input
 from pylink.api.tables import SymbolRow
 from pylink.command.cli import main
+from pylink.options.table import OPTIONS
 from pylink.tabular.table import Table
 from pylink.timing import HEADER
 
@@ -295,6 +296,26 @@ def test_objects_of_options_are_values() -> None:
             setattr(options, name, True)
     with pytest.raises(TypeError, match="'Map' does not take 3"):
         pylink.LinkOptions(Map=3)  # type: ignore[arg-type]  # the mistake that is tested
+
+
+def test_options_that_are_off_equal_options_that_are_not_given() -> None:
+    none = pylink.LinkOptions()
+    for option in OPTIONS:
+        for value in (False, ()):
+            if not option.in_call:
+                continue
+            try:
+                options = pylink.LinkOptions(**{option.attribute: value})  # type: ignore[arg-type]
+            except TypeError:
+                continue
+            name = option.attribute
+            assert (options == none) is (getattr(options, name) == getattr(none, name)), name
+            assert repr(options) == f"LinkOptions({name}={value})"
+    assert pylink.LinkOptions(profile=False) == none
+    assert hash(pylink.LinkOptions(profile=False)) == hash(none)
+    profiled = pylink.LinkOptions(profile=True)
+    assert pylink.link(FILES, profiled, arch=ARCH, profile=False).profile is None
+    assert pylink.dlink(FILES, archs=ARCH, form="cubin", cudadevrt=False, profile=False).cubins
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from helpers import archive_builder, fatbin_builder, lto_sources, oracle
 from helpers.cubin_builder import one_kernel
 
 from pylink.command.inspection import main
-from pylink.inspect.embedded import InMemory, find_device_code
+from pylink.facts.records import SHDR
+from pylink.inspect.embedded import InMemory, find_device_code, sections_of
 
 ONE, TWO = one_kernel("one").build(), one_kernel("two").build()
 
@@ -140,6 +142,15 @@ def test_device_code_is_found_in_any_section(capfd: pytest.CaptureFixture[str]) 
     ]
     Path("two.fatbin").write_bytes(first + bytes(1000) + second)
     assert run(capfd, "--list", "two.fatbin")[1].count("\n") == 2
+
+
+def test_a_section_name_without_an_end_is_empty() -> None:
+    data = bytearray(fatbin_builder.host_object([(".data", b"x" * 8)]))
+    assert [row.name for row in sections_of(InMemory(bytes(data)))] == [".data", ".shstrtab"]
+    place_of_size = len(data) - SHDR.size + 32  # sh_size of .shstrtab, the last section
+    (size,) = struct.unpack_from("<Q", data, place_of_size)
+    struct.pack_into("<Q", data, place_of_size, size - 1)  # without the zero after the last name
+    assert [row.name for row in sections_of(InMemory(bytes(data)))] == [".data", ""]
 
 
 @pytest.mark.parametrize("gap", [0, 1, 4081, 4088, 4089, 4095, 4096, 20_475, 1_398_000, 3_000_001])

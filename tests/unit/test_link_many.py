@@ -233,11 +233,51 @@ def test_outputs_of_jobs_may_not_meet(folder: Path, tmp_path: Path) -> None:
                 LinkJob(files, arch="sm_90a", output=own),
             ]
         )
-    (failed,) = pylink.link_many([LinkJob([own, *files[1:]], arch="sm_90a", output=own)])
-    assert isinstance(failed, LinkError)
-    assert [record.kind for record in failed.errors] == ["output-is-input"]
+    renamed = pylink.Input(own, name="other")
+    for source in (own, renamed):
+        (failed,) = pylink.link_many([LinkJob([source, *files[1:]], arch="sm_90a", output=own)])
+        assert isinstance(failed, LinkError)
+        assert [record.kind for record in failed.errors] == ["output-is-input"]
+    archive = tmp_path / "libthin.a"
+    archive.write_bytes(archive_builder.thin([own.name], [own.stat().st_size]))
+    # An input with another name than its path, a member of a thin archive, and a missing input.
+    absent = tmp_path / "absent"
+    for source, output in ((renamed, own), (archive, own), (absent, absent)):
+        with pytest.raises(ValueError, match=f"job 0 writes '{output}', which job 1 reads"):
+            pylink.link_many(
+                [
+                    LinkJob(files, arch="sm_90a", output=output),
+                    LinkJob([source, *files[1:]], arch="sm_90a"),
+                ]
+            )
     assert own.read_bytes() == files[0].read_bytes()
     assert not (tmp_path / "same").exists()
+
+
+def test_inputs_with_other_names_are_read_before_the_first_link(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    first, *others = objects(folder, "zstd")
+    gone = tmp_path / "gone.o"
+    gone.write_bytes((folder / first).read_bytes())
+    names = ("a", "b", others[0])
+    jobs = [
+        LinkJob([*others, pylink.Input(gone, name=name)], arch="sm_90a", verbose=True)
+        for name in names
+    ]
+    jobs.append(LinkJob([*others, pylink.Input(tmp_path / "absent", name="c")], arch="sm_90a"))
+    expected = [alone(job) for job in jobs]
+    made = pylink.link_many(jobs, 1, progress=lambda *_: gone.unlink(missing_ok=True))
+    assert not gone.exists()
+    assert isinstance(made[3], LinkError)
+    assert str(made[3]) == str(expected[3])
+    for result, single in zip(made[:3], expected[:3], strict=True):
+        assert isinstance(result, LinkResult), result
+        assert isinstance(single, LinkResult)
+        assert result.image == single.image
+        assert repr(result.inputs) == repr(single.inputs)
+        assert str(result.diagnostics) == str(single.diagnostics)
 
 
 def test_logs_come_in_the_order_of_the_jobs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -366,3 +366,29 @@ def test_texts_stand_without_the_number_of_their_bytes() -> None:
         if counted.search(line)
     ]
     assert len(found) <= COUNTED_LINES, found
+
+
+DEF = re.compile(r"^ *def (\w+)\(((?:[^()]|\([^()]*\))*)\):", re.MULTILINE)
+# A parameter that may be None, but whose default is not: kernels would read the bytes of None.
+UNGUARDED = re.compile(r"(?:bytes|bytearray|list|tuple|dict|set) \w+")
+
+
+def unguarded(text: str) -> list[tuple[str, str]]:
+    """Return the function and the text of each such parameter."""
+    return [
+        (name, parameter)
+        for name, parameters in DEF.findall(text)
+        for parameter in (" ".join(part.split()) for part in parameters.split(","))
+        if UNGUARDED.fullmatch(parameter)
+    ]
+
+
+def test_objects_are_not_none() -> None:
+    text = "def a(bytes b, list c not None,\n      dict d=None, int e):\n  def f(self,\n set g):\n"
+    assert unguarded(text) == [("a", "bytes b"), ("f", "set g")]
+    found = {
+        str(path.relative_to(NATIVE)): names
+        for path in NATIVE.glob("*/*.pyx")
+        if (names := unguarded(path.read_text(encoding="utf-8")))
+    }
+    assert found == {}

@@ -266,6 +266,24 @@ def test_the_python_interface(here: Path) -> None:
     assert contents(here) == before
 
 
+def test_an_input_with_another_name_is_kept(here: Path) -> None:
+    before = contents(here)
+    renamed = pylink.Input("a.cubin", name="b")
+    for option in WRITING:
+        attribute = "output" if option.attribute == "output_file" else option.attribute
+        with pytest.raises(pylink.LinkError, match=r"'a\.cubin' would overwrite an input"):
+            pylink.link([renamed], arch="sm_80", **{attribute: "a.cubin"})  # type: ignore[arg-type]
+    with pytest.raises(pylink.LinkError, match=r"'a\.cubin' would overwrite an input"):
+        pylink.dlink([renamed], archs="sm_80", form="cubin", cudadevrt=False, output="a.cubin")
+    assert contents(here) == before
+    # Its name stands for nothing on the disk.
+    Path("b").write_bytes(b"")
+    linked = pylink.link([renamed], arch="sm_80", output="b", diag_log="log")
+    pylink.link([renamed], arch="sm_80", diag_log="b")
+    assert linked.image
+    assert Path("a.cubin").read_bytes() == before["a.cubin"]
+
+
 def test_contents_at_hand_are_no_file() -> None:
     """Their name stands for nothing on the disk."""
     data = Path("a.cubin").read_bytes()

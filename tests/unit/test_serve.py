@@ -22,6 +22,8 @@ from helpers.cubin_builder import one_kernel
 from helpers.fatbin_builder import container, entry, host_object
 from helpers.installed import Installed, build_scripts
 
+from pylink.facts.elf import EM_AARCH64
+from pylink.facts.records import EHDR
 from pylink.serve.directory import make_directory
 
 CODE = one_kernel().build()
@@ -315,6 +317,21 @@ def test_device_link_steps_are_served(server: Server) -> None:
         (folder / "made.o").unlink()
     assert images[:3] == images[3:]
     assert [status for status, *_ in images[:3]] == [0, 1, 1]
+
+
+def test_a_served_step_asks_the_compiler_of_its_client(server: Server) -> None:
+    folder = server.installed.folder
+    compiler = folder / "compiler"
+    compiler.write_text("#!/bin/sh\necho aarch64-linux-gnu\n", encoding="utf-8")
+    compiler.chmod(0o755)
+    (folder / "cubin.o").write_bytes(CODE)  # says nothing of the host
+    words = ("dlink", "--cuda", "absent", "-arch=sm_80", "cubin.o", "-o", "made.o")
+    for path in (server.path, ""):
+        done = server.run(*words, PYLINK_SERVER=path, NVCC_CCBIN=str(compiler))
+        said = done.stdout.removeprefix(BY_SCRIPT if path == "" else "")
+        assert (done.returncode, said, done.stderr) == (0, "", "")
+        _, _, machine, *_ = EHDR.unpack_from((folder / "made.o").read_bytes())
+        assert machine == EM_AARCH64
 
 
 USUAL_LINKS = """

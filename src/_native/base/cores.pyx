@@ -20,7 +20,7 @@ def count_cores():
     return pylink_core_count()
 
 
-def read_quota(bytes groups, bytes root):
+def read_quota(bytes groups not None, bytes root not None):
     """Return how many processors quotas of a control group and its parents allow, rounded up."""
     # `groups` is a file such as /proc/self/cgroup, `root` where groups are mounted. 0: no quota.
     return pylink_read_quota(groups, root)

@@ -128,7 +128,8 @@ cdef class Census:
             self.number_root(name)
         base.mask, base.count = slot_count - 1, file_count
 
-    def add_rows(self, list names, bytes roots, bytes ends, bytes text, bytes stamps, bytes gone):
+    def add_rows(self, list names not None, bytes roots not None, bytes ends not None,
+                 bytes text not None, bytes stamps not None, bytes gone not None):
         """Add columns of files; a later row of a file replaces earlier ones.
 
         `names` are the paths of roots. By file: `roots` is the number of its root among these,
@@ -203,7 +204,7 @@ cdef class Census:
         finally:
             scratch_free(&scratch)
 
-    def walk(self, bytes root not None, bytes skipped, int64_t largest, int64_t youngest):
+    def walk(self, bytes root not None, bytes skipped not None, int64_t largest, int64_t youngest):
         """Find all files below a root, except in the directory `skipped`.
 
         Empty files and those of more than `largest` bytes are ignored. Files that changed after
@@ -218,7 +219,8 @@ cdef class Census:
                 root_number, PyBytes_AS_STRING(root), len(root), len(root.rstrip(b"/")) + 1)
         return self.read_directories(first, skipped, largest, youngest)
 
-    def find_at(self, bytes root, list paths, bytes skipped, int64_t largest, int64_t youngest):
+    def find_at(self, bytes root not None, list paths not None, bytes skipped not None,
+                int64_t largest, int64_t youngest):
         """Find files at `paths` below a root, and all files in paths that are directories.
 
         The other arguments are those of `walk`. Returns the result of `walk`, and those `paths` at
@@ -384,7 +386,7 @@ cdef class Census:
         finally:
             scratch_free(&scratch)
 
-    def find_missing_at(self, list roots, list paths):
+    def find_missing_at(self, list roots not None, list paths not None):
         """Return the files of the index that were not found, at `paths` of each root or below."""
         cdef uint32_t root_number
         cdef Vec listed

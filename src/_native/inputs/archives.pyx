@@ -51,7 +51,7 @@ ctypedef struct ArchiveWalk:
 # The archive is `size` bytes from `start` in `data`. `state` is () at first, then what the last
 # call returned: offsets of the next header and of the long names, and their size. It is None after
 # the last member and after a fault.
-def list_members(data, uint64_t start, uint64_t size, uint64_t max_members, tuple state):
+def list_members(data, uint64_t start, uint64_t size, uint64_t max_members, tuple state not None):
     """List the next members of an archive, at most `max_members`: (rows, state, fault)."""
     cdef Py_buffer view
     cdef ArchiveWalk walk
@@ -92,7 +92,7 @@ def list_members(data, uint64_t start, uint64_t size, uint64_t max_members, tupl
 
 # Names start with `prefix`. `extents` has each member's offset and size (u64) in `data`, and
 # `inline` a byte that says whether the name is in front of the contents.
-def split_rows(bytes data, bytes rows, str prefix):
+def split_rows(bytes data not None, bytes rows not None, str prefix):
     """Split rows of members into columns: (names, kinds, extents, inline)."""
     cdef Py_ssize_t member_count = PyBytes_GET_SIZE(rows) // sizeof(MemberRow), i
     cdef const MemberRow* row = <const MemberRow*>PyBytes_AS_STRING(rows)

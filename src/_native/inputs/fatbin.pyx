@@ -64,7 +64,8 @@ cdef void scan_part(void* context, size_t item) noexcept nogil:
 # Sources are inputs and members of archives; `extents` has their offsets and sizes in arenas with
 # the numbers `arena_numbers` (int32; empty: all are in the first), `kinds` their InputKinds. Shared
 # libraries of the host count as host objects.
-def find_entries(list arenas, bytes arena_numbers, bytes extents, bytes kinds):
+def find_entries(list arenas not None, bytes arena_numbers not None, bytes extents not None,
+                 bytes kinds not None):
     """Find the entries of all fat binaries and host objects: (entries, sources, faults)."""
     cdef Scan scan
     cdef ScanPart* part
@@ -339,7 +340,8 @@ cdef int pick_entry(Picking* picking, const EntryRow* entry, int32_t arena_numbe
 
 # `numbers` are those of the sources. The names are keys of three dicts: kernels with global names,
 # other kernels, variables. None if one of the sources has no device code, or no list of the first.
-def collect_names(list arenas, bytes arena_numbers, bytes rows, list numbers):
+def collect_names(list arenas not None, bytes arena_numbers not None, bytes rows not None,
+                  list numbers not None):
     """Return names that host code of these sources uses: (external, internal, variables)."""
     cdef const SourceRow* row = <const SourceRow*>PyBytes_AS_STRING(rows)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)

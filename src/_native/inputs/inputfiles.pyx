@@ -148,8 +148,9 @@ cdef inline bint is_worth_renewing() noexcept:
 # Input i is file paths[i] or, if that is None, bytes data[i]; `extents` has its offset and size.
 # `failed` is the first input that could not be read, or -1, `error` its errno. `times` gets a
 # TimeRow for each input, `mapped` the files that are mapped. `tail` unused bytes end the arena.
-def read_files(list paths, list sizes, list data, bytearray times=None, MappedFiles mapped=None,
-               uint64_t tail=0, *, RecycledPages pages=None, bint maps_hosts=False):
+def read_files(list paths not None, list sizes not None, list data not None, bytearray times=None,
+               MappedFiles mapped=None, uint64_t tail=0, *, RecycledPages pages=None,
+               bint maps_hosts=False):
     """Read every input into one arena: (arena, extents, failed, error)."""
     cdef Py_ssize_t file_count = len(paths), i
     if len(sizes) != file_count or len(data) != file_count:
@@ -239,7 +240,7 @@ cdef void read_inputs(Reading* reading, size_t count, uint64_t size, bint recycl
 
 # Python examines a file without a path, and one that is missing, not regular, empty, larger than
 # `largest` bytes, or in `outputs`: (device, inode) of each file that the link will replace.
-def measure(list paths, uint64_t largest, list outputs):
+def measure(list paths not None, uint64_t largest, list outputs not None):
     """Return the size of each file in bytes, -1 for a file that Python must examine."""
     cdef Py_ssize_t file_count = len(paths), i
     cdef bytes path
@@ -308,7 +309,7 @@ def keep_blocks(*, bint owns_process):
     keep_heap(owns_process)
 
 
-def classify(bytes arena, bytes extents):
+def classify(bytes arena not None, bytes extents not None):
     """Return a byte of `pylink.facts.inputkinds` for each file, or no bytes if all are cubins."""
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)

@@ -35,14 +35,14 @@ ctypedef struct Packed:
     uint64_t full_size          # bytes that it becomes
 
 
-def open_library(int codec, bytes path):
+def open_library(int codec, bytes path not None):
     """Use the C library at `path` to decompress a codec; False if it cannot be used."""
     return open_codec(codec, PyBytes_AS_STRING(path))
 
 
 # `picks` are PickRows. `produce(i)` is called for the bytes of pick i if it is in none of the
 # `arenas`, is not PICK_GOOD, or cannot be unpacked. A large arena lies in `pages`.
-def gather(bytes picks, list arenas, produce, RecycledPages pages=None):
+def gather(bytes picks not None, list arenas not None, produce, RecycledPages pages=None):
     """Copy or unpack the picked payloads to a new arena: (arena, extents), as of `read_files`."""
     cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
@@ -104,7 +104,7 @@ cdef class Tail:
 
 # The result is None if the tail is too short, if `gather` would call `produce`, or if payloads in
 # place are not in order at multiples of 8.
-def gather_in_place(bytes picks, list arenas, Tail tail not None):
+def gather_in_place(bytes picks not None, list arenas not None, Tail tail not None):
     """Return what `gather` returns; uncompressed payloads in the arena of `tail` are not copied."""
     cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i, packed_count = 0
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)

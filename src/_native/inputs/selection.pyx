@@ -79,7 +79,8 @@ ctypedef struct Selector:
 
 # `demand` has a DEMAND_ number for each file, which says when it is linked, `groups` an int32,
 # equal for the files of one archive. With `relocatable`, names may stay undefined.
-def select(bytes arena, bytes extents, bytes demand, bytes groups, *, bint relocatable):
+def select(bytes arena not None, bytes extents not None, bytes demand not None,
+           bytes groups not None, *, bint relocatable):
     """Return a byte for each file: 1 if the link takes it, else 0."""
     cdef Selector selector
     cdef size_t file_count = count_files(arena, extents)
@@ -120,7 +121,7 @@ cdef void begin_names(Selector* selector, Scratch* scratch) noexcept:
     selector.first = <FileRows*>scratch_zeros(scratch, selector.file_count + 1, sizeof(FileRows))
 
 
-def find_missing(bytes arena, bytes extents, *, bint with_driver=False):
+def find_missing(bytes arena not None, bytes extents not None, *, bint with_driver=False):
     """Return the names that these files use and do not define, sorted."""
     cdef Selector selector
     cdef size_t file_count = count_files(arena, extents), i

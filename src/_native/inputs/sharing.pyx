@@ -39,7 +39,7 @@ cdef inline bint is_packed(const PickRow* pick, const int32_t* arena_number,
             and 0 <= pick.arena < arena_count and arena_number[pick.arena] >= 0)
 
 
-def list_packed(bytes picks, bytes arena_numbers):
+def list_packed(bytes picks not None, bytes arena_numbers not None):
     """Return the place (arena number << 48 | offset) of compressed payloads in shared arenas."""
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
@@ -49,7 +49,8 @@ def list_packed(bytes picks, bytes arena_numbers):
             if is_packed(&pick[i], arena_number, arena_count)]
 
 
-def replace_packed(bytes picks, bytes arena_numbers, int32_t first, dict stored, places):
+def replace_packed(bytes picks not None, bytes arena_numbers not None, int32_t first,
+                   dict stored not None, places):
     """Replace packed payloads by copies that were decompressed before: (picks, missing)."""
     # `stored` maps the place of a payload (arena number << 48 | offset) to that of its copy in a
     # store: the new picks have the stores as arenas from number `first` on. `missing` are picks
@@ -87,7 +88,8 @@ def replace_packed(bytes picks, bytes arena_numbers, int32_t first, dict stored,
 
 
 # `extents` has the offset and size of each payload in the store.
-def record_unpacked(bytes missing, bytes arena_numbers, bytes extents, uint64_t store, dict stored):
+def record_unpacked(bytes missing not None, bytes arena_numbers not None, bytes extents not None,
+                    uint64_t store, dict stored not None):
     """Add to `stored` where store number `store` has the payloads of `missing`, decompressed."""
     cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(missing)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
@@ -121,7 +123,7 @@ cdef void copy_file(void* context, size_t item) noexcept nogil:
 
 
 # The result is the arguments if the files take more than half of the arena.
-def compact(bytes arena, bytes extents):
+def compact(bytes arena not None, bytes extents not None):
     """Copy files to an arena of their own: (arena, extents), like those of `read_files`."""
     cdef Py_ssize_t file_count = count_files(arena, extents), i
     cdef Moving moving

@@ -63,7 +63,8 @@ cdef class Vectors:
 
     # `primary` has buffers, `headers` rows (name, sh_size, sh_link and sh_info in one u64,
     # sh_addralign), `targets` rows (name, bytes). Keys of rows are cut to the bits of `key_mask`.
-    def __cinit__(self, tuple primary, tuple headers, tuple targets, uint64_t key_mask):
+    def __cinit__(self, tuple primary not None, tuple headers not None, tuple targets not None,
+                  uint64_t key_mask):
         cdef Py_ssize_t primary_count = len(primary), header_count = len(headers)
         cdef Py_ssize_t target_count = len(targets), i
         cdef tuple row
@@ -143,8 +144,8 @@ cdef class Vectors:
     # `sections` has, by section index, the name if its header is compared, else None; `places`, by
     # target, the name of the section that it relocates. `attributes` (records of the file) and
     # `kinds` (other fields of headers) must be equal in both files.
-    def attach_symbols(self, symtab, strtab, tuple sections, tuple places, attributes,
-                       bytes kinds not None):
+    def attach_symbols(self, symtab, strtab, tuple sections not None, tuple places not None,
+                       attributes, bytes kinds not None):
         """Read the symbol table that the targets' Elf64_Rela entries index."""
         cdef Span table, strings
         cdef Py_ssize_t symbol_count, i, section_count = len(sections)
@@ -257,7 +258,7 @@ cdef class Vectors:
         check_memory(build_index(&self.object))
         return <int64_t>target_row(&self.object, key) - 1
 
-    def list_missing_digests(self, Vectors reference):
+    def list_missing_digests(self, Vectors reference not None):
         """List the rows of targets without digest whose key several targets of `reference` have."""
         cdef size_t i
         cdef uint32_t head

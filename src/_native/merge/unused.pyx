@@ -40,7 +40,7 @@ ctypedef struct Uses:
 
 
 # `limit` is the room in the bank in bytes. Constants whose name contains one of `names` are kept.
-def drop_constants(MergedTables merged not None, list names, uint64_t limit):
+def drop_constants(MergedTables merged not None, list names not None, uint64_t limit):
     """Return the input sections; unused constants lose their bytes if the bank only then fits."""
     cdef Uses uses
     cdef Scratch scratch

@@ -35,7 +35,7 @@ from tables.views cimport ObjectsView
 
 
 # `extents` has offset and size of each file in `arena` (u64). `times` gets a TimeRow for each file.
-def parse(bytes arena, bytes extents, bytearray times=None):
+def parse(bytes arena not None, bytes extents not None, bytearray times=None):
     """Return checked tables of all files in buffer `arena`: (files, sections, symbols, faults)."""
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)   # offset, size
     cdef Py_ssize_t file_count = count_files(arena, extents), i

@@ -74,7 +74,7 @@ cdef Abbreviation* add_abbreviation(Cursor* cursor, Vec* abbreviations) except N
     return row
 
 
-def find_blocks(bytes data, uint64_t start):
+def find_blocks(bytes data not None, uint64_t start):
     """Return a BlockRow for each block from byte `start` on; zeros at the end are ignored."""
     cdef Cursor cursor
     cdef Vec rows
@@ -244,7 +244,7 @@ cdef const Abbreviation* find_abbreviation(const Abbreviation* abbreviations, si
 
 
 # `start`, `end` and `width` are those of the block's BlockRow.
-def read_block_info(bytes data, uint64_t start, uint64_t end, uint32_t width):
+def read_block_info(bytes data not None, uint64_t start, uint64_t end, uint32_t width):
     """Return the abbreviations that a block info block defines, for `read_records`."""
     cdef Cursor cursor
     cdef Vec abbreviations
@@ -280,7 +280,8 @@ def read_block_info(bytes data, uint64_t start, uint64_t end, uint32_t width):
 
 
 # `blocks` are the BlockRows of `find_blocks`; `abbreviations` come from `read_block_info`.
-def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbreviations):
+def read_records(bytes data not None, bytes blocks not None, size_t first, size_t last,
+                 bytes abbreviations not None):
     """Return a list of records for each block from row `first` to before `last`."""
     cdef Cursor cursor
     cdef Vec all_abbreviations

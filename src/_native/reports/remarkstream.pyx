@@ -189,7 +189,7 @@ cdef inline uint32_t number_string(StringNumbers* numbers, str text) except? 0xf
 
 
 # `strings` is the string table: the number of each string. New strings are added to it.
-def encode(list remarks, dict strings):
+def encode(list remarks not None, dict strings not None):
     """Encode `remarks` as blocks of whole 32-bit words."""
     cdef Vec rows, args
     cdef Scratch scratch

@@ -298,7 +298,7 @@ cdef void keep_undefined(LiveWalk* walk) noexcept nogil:
                     entities[callee].flags |= EF_LIVE
 
 
-def select_kernels(MergedTables merged not None, list patterns):
+def select_kernels(MergedTables merged not None, list patterns not None):
     """Return, by entity, whether it is a kernel whose name contains one of the patterns."""
     cdef ObjectTables objects = merged.objects
     cdef size_t entity_count = merged.entities.count, i
@@ -321,7 +321,7 @@ def select_kernels(MergedTables merged not None, list patterns):
 
 
 # `external` are patterns for kernels with global names, `internal` for those with local names.
-def select_referenced(MergedTables merged not None, list external, list internal):
+def select_referenced(MergedTables merged not None, list external not None, list internal not None):
     """Return, by entity, whether it is a kernel that host code names."""
     cdef bytes result = bytes(merged.entities.count)
     mark_referenced(merged, external, 0, <uint8_t*>PyBytes_AS_STRING(result))
@@ -385,7 +385,8 @@ cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
         scratch_free(&scratch)
 
 
-def select_unborrowed(MergedTables merged not None, bytes borrowed, Marks selected not None):
+def select_unborrowed(MergedTables merged not None, bytes borrowed not None,
+                      Marks selected not None):
     """Return, by entity, whether it is a `selected` kernel that no other image registers."""
     merged.fill()
     cdef const uint8_t* is_borrowed = <const uint8_t*>PyBytes_AS_STRING(borrowed)

@@ -119,14 +119,16 @@ def name_of(source: Input, number: int, used_names: Mapping[str, int]) -> str:
 
 def to_linker_input(source: Input, name: str, sink: Sink) -> LinkInput:
     """Convert an input for the linker; a file whose `name` is not its path is read here."""
-    if source.data is not None or name == source.path:
-        return LinkInput(name, source.data, whole_archive=source.whole_archive)
-    assert source.path is not None
-    try:
-        with open(source.path, "rb") as stream:
-            return LinkInput(name, stream.read(), whole_archive=source.whole_archive)
-    except (OSError, ValueError):
-        sink.fatal("cannot-open-input", file=name)
+    data, path = source.data, source.path
+    if path is None or name == path:
+        return LinkInput(name, data, whole_archive=source.whole_archive)
+    if data is None:
+        try:
+            with open(path, "rb") as stream:
+                data = stream.read()
+        except (OSError, ValueError):
+            sink.fatal("cannot-open-input", file=name)
+    return LinkInput(name, data, path=path, whole_archive=source.whole_archive)
 
 
 def needs_no_check(source: Input, *, must_exist: bool) -> bool:

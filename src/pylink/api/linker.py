@@ -219,6 +219,29 @@ class Linker:
             if source is None or source.data is not None or name == source.path
         ]
 
+    def _list_files(self) -> list[str]:
+        """Return the paths of the inputs that are files."""
+        paths = (name if source is None else source.path for name, source in self._inputs)
+        return [path for path in paths if path is not None]
+
+    def _read_renamed_files(self, contents: dict[str, bytes]) -> None:
+        """Read the files whose name in diagnostics is not their path, unless `contents` has them.
+
+        `contents`, by path, gets what is read. A file that cannot be read is left to the link.
+        """
+        for number, (name, source) in enumerate(self._inputs):
+            if source is None or source.path is None or name == source.path:
+                continue
+            if source.path not in contents:
+                try:
+                    with open(source.path, "rb") as stream:
+                        contents[source.path] = stream.read()
+                except (OSError, ValueError):
+                    continue
+            read = Input(source.path, source.name, whole_archive=source.whole_archive)
+            read.data = contents[source.path]
+            self._inputs[number] = (name, read)
+
     def _link(self, sink: Sink, plan: OutputPlan, shared: SharedInputs | None) -> LinkResult:
         """Link the added inputs; LinkError if that fails."""
         self._check_options(sink)
@@ -283,8 +306,7 @@ class Linker:
             if self._log is None:
                 del sink.renderers[0]  # the one that would print to `log`
             sink.renderers += logging_renderers()
-            files = (name for name, source in self._inputs if source is None or source.data is None)
-            plan = OutputPlan(self._values, files, sink)
+            plan = OutputPlan(self._values, self._list_files(), sink)
             open_reports(sink, self._values)
             result = work(sink, plan)
         except LinkError as error:

@@ -13,9 +13,10 @@ from pylink.api.linker import Linker
 from pylink.api.values import check_keywords, check_list
 from pylink.diagnostics import Sink
 from pylink.diagnostics.errors import LinkError
+from pylink.inputs.archivehost import thin_members
 from pylink.inputs.libraries import find_libraries
 from pylink.options.model import Options
-from pylink.options.plan import OutputPlan, identity, output_identity, plan_outputs
+from pylink.options.plan import OutputPlan, output_identity, plan_outputs
 from pylink.phases.sharing import SharedInputs
 from pylink.phases.sidebyside import run_side_by_side
 
@@ -120,15 +121,17 @@ class _JobRun:
         # The frames of a traceback would keep all memory of the link.
         self.outcome = error.with_traceback(None)
 
-    def inputs(self) -> list[LinkInput]:
+    def inputs(self, contents: dict[str, bytes]) -> list[LinkInput]:
         """Return the inputs that other links can share, with libraries of the link's options.
 
-        The list is empty if an option, an input or a library was refused.
+        Files whose name in diagnostics is not their path are read, into `contents` by path. The
+        list is empty if an option, an input or a library was refused.
         """
         if self.linker is None:
             return []
         silent_sink = Sink()
         try:
+            self.linker._read_renamed_files(contents)
             inputs = self.linker._list_shareable_inputs()
             values = self.linker._values
             if values.get("library"):
@@ -154,8 +157,9 @@ def link_many(
     Common inputs of jobs, by path or as the same object, are read once and decompressed once. Each
     result is that of `link` with the arguments of the job; a failed link does not stop the others.
     `threads` links run at once (default: PYLINK_THREADS, or one for each core); results do not
-    depend on it. All files are read before the first link. Memory holds all inputs, a decompressed
-    copy of compressed ones, and the parts that running links use.
+    depend on it. All files are read before the first link, except for members of thin archives.
+    Memory holds all inputs, a decompressed copy of compressed ones, and the parts that running
+    links use.
 
     Messages for a `log` are written at the end, in the order of the jobs. `progress` is called with
     "link", the number of finished links and the number of all; True shows a bar. `cancel` is
@@ -184,7 +188,8 @@ def link_many(
         )
         for number, job in enumerate(job_list)
     ]
-    inputs = [job.inputs() for job in prepared]
+    contents: dict[str, bytes] = {}
+    inputs = [job.inputs(contents) for job in prepared]
     _check_outputs(prepared, inputs)
     shared = SharedInputs()
     silent_sink = Sink()
@@ -193,7 +198,7 @@ def link_many(
         OutputPlan({}, (), silent_sink),
         silent_sink,
     )
-    del inputs
+    del inputs, contents
     lock = Lock()
     finished_count = 0
 
@@ -237,7 +242,7 @@ def _to_input(
 def _check_outputs(jobs: Sequence[_JobRun], inputs: Sequence[Sequence[LinkInput]]) -> None:
     """Refuse jobs that would write a file that another job writes or reads.
 
-    `inputs` has the inputs of each job.
+    `inputs` has the result of `inputs` for each job, which names its libraries.
     """
     # By output file: number of the job that writes it, and the path that the job has for it.
     writers: dict[OutputIdentity, tuple[int, str]] = {}
@@ -253,12 +258,28 @@ def _check_outputs(jobs: Sequence[_JobRun], inputs: Sequence[Sequence[LinkInput]
                 raise ValueError(f"jobs {other} and {number} both write {output.path!r}")
     if not writers:
         return
-    files: dict[str, OutputIdentity | None] = {}  # of inputs, by path; many jobs share inputs
-    for number, sources in enumerate(inputs):
-        for source in sources:
-            if source.data is None and source.name not in files:
-                files[source.name] = identity(source.name)
-            file = files.get(source.name) if source.data is None else None
-            writer, path = writers.get(file, (number, "")) if file is not None else (number, "")
-            if writer != number:
-                raise ValueError(f"job {writer} writes {path!r}, which job {number} reads")
+    # By path of an input: the files that a link reads for it. Many jobs share inputs.
+    files: dict[str, list[OutputIdentity]] = {}
+    for number, (job, sources) in enumerate(zip(jobs, inputs, strict=True)):
+        if job.linker is None:
+            continue
+        libraries = (source.name for source in sources if source.data is None)
+        for input_path in (*job.linker._list_files(), *libraries):
+            if input_path not in files:
+                files[input_path] = _find_files(input_path)
+            for file in files[input_path]:
+                writer, path = writers.get(file, (number, ""))
+                if writer != number:
+                    raise ValueError(f"job {writer} writes {path!r}, which job {number} reads")
+
+
+def _find_files(path: str) -> list[OutputIdentity]:
+    """Return the identities of an input and, if it is a thin archive, of the files it names.
+
+    An input that does not exist yet has one, too: a job must not read what another one writes.
+    """
+    file = output_identity(path)
+    if file is None:  # such as a pipe, which can be read only once
+        return []
+    members = map(output_identity, thin_members(path))
+    return [file, *(member for member in members if member is not None)]

@@ -45,7 +45,7 @@ def check_keywords(keywords: Mapping[str, object]) -> dict[str, Value]:
 
 
 def without_defaults(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the values without defaults: False of an option without an argument, empty lists."""
+    """Return the values without defaults: False unless it is an argument, and empty lists."""
     return {name: value for name, value in values.items() if not _is_default(name, value)}
 
 
@@ -63,8 +63,8 @@ def check_choices(values: Mapping[str, Value], sink: Sink) -> None:
 
 
 def _is_default(name: str, value: Value) -> bool:
-    """Return whether the value is an option's default; None (of profile=False) does not count."""
-    return value == () or (value is False and BY_ATTRIBUTE[name].takes == FLAG)
+    """Return whether the value is an option's default."""
+    return value == () or (value is False and BY_ATTRIBUTE[name].takes != TRUTH)
 
 
 def _unknown_option_message(name: str) -> str:
@@ -92,7 +92,7 @@ def _convert_value(option: Option, name: str, value: object) -> Value:
     elif isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
     elif option.attribute == "profile" and isinstance(value, bool):
-        return NO_FILE if value else None
+        return NO_FILE if value else False
     raise TypeError(f"option {name!r} does not take {value!r}")
 
 

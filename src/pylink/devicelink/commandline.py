@@ -180,7 +180,7 @@ def _read_options_file(file: str, parsed: ParsedArguments, sink: Sink) -> None:
 def _make_request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Request:
     """Return the request that the parsed arguments state.
 
-    `environment` is asked for pylink's own variable, the process's environment for NVCC_CCBIN.
+    `environment` is asked for pylink's own variable and for NVCC_CCBIN.
     """
     flags, texts = parsed.flags, parsed.texts
     if not parsed.inputs:
@@ -207,7 +207,7 @@ def _make_request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Re
     request.libraries = parsed.items("library")
     request.library_path = parsed.items("library_path")
     request.cudadevrt = texts.get("cudadevrt") != "none"
-    request.compiler = texts.get("compiler_bindir") or os.environ.get("NVCC_CCBIN")
+    request.compiler = texts.get("compiler_bindir") or environment.get("NVCC_CCBIN")
     request.debug = "device_debug" in flags
     request.line_info = "generate_line_info" in flags
     if request.debug and request.line_info:  # nvcc warns of the two together

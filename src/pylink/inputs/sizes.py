@@ -65,6 +65,8 @@ def measure_input(source: Input, plan: OutputPlan, sink: Sink) -> tuple[bytes | 
     known kind, they are its head.
     """
     if source.data is not None:
+        if source.path is not None:
+            plan.check_input(source.path, sink)
         return source.data, len(source.data)
     try:
         status = os.stat(source.name)

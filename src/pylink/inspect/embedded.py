@@ -136,8 +136,8 @@ def read_section_headers(source: ByteSource, most: int) -> tuple[list[tuple[int,
 
 
 def section_name(names: bytes, offset: int) -> bytes:
-    """Return the name at an offset of the section names."""
-    return names[offset : names.find(b"\0", offset)]
+    """Return the name at an offset of the section names; empty if the name has no end."""
+    return names[offset : max(offset, names.find(b"\0", offset))]
 
 
 def sections_of(source: ByteSource) -> list[FileSection]:

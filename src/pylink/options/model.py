@@ -17,18 +17,20 @@ if TYPE_CHECKING:
 class Input:
     """One input: the name for diagnostics, and the bytes, None for a file that is not read yet.
 
+    `path` is the file that `data` was read from, if it has another name in diagnostics.
     `whole_archive` says that every member of an archive is linked. `skipped` is the value of -l
     for which nvlink would not take this archive, None if it would. `library` describes a shared
     library that -l found; `data` is then None if the link may take code from it, else its header.
     """
 
-    __slots__ = ("data", "library", "name", "skipped", "whole_archive")
+    __slots__ = ("data", "library", "name", "path", "skipped", "whole_archive")
 
     def __init__(
         self,
         name: str,
         data: bytes | None = None,
         *,
+        path: str | None = None,
         skipped: str | None = None,
         whole_archive: bool = False,
         library: Library | None = None,
@@ -36,6 +38,7 @@ class Input:
         self.name = name
         self.data = data
         self.library = library
+        self.path = path
         self.skipped = skipped
         self.whole_archive = whole_archive
 

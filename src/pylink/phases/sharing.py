@@ -369,8 +369,9 @@ def _no_contents(number: int) -> bytes:
 
 def _measure(source: Input, plan: OutputPlan, sink: Sink) -> tuple[bytes | None, int]:
     """Return what `measure_input` returns, but size 0 for an input that cannot be read."""
-    if source.data is None:
-        plan.check_input(source.name, sink)
+    file = source.name if source.data is None else source.path
+    if file is not None:
+        plan.check_input(file, sink)
     try:
         return measure_input(source, OutputPlan({}, (), sink), Sink())
     except LinkError:
