@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 from helpers import oracle
@@ -13,13 +14,22 @@ from pylink.inspect.image import Image
 
 pytestmark = oracle.needs_oracle
 
+RELEASES = [oracle.DEFAULT, *oracle.others()]
 
-def file(arch: str, letter: str, kernels: int, functions: int = 0) -> bytes:
-    """A cubin with `kernels` and with `functions` that nobody calls."""
-    names = [f".visible .entry k{letter}{i:05}" for i in range(kernels)]
-    names += [f".visible .func f{letter}{i:05}" for i in range(functions)]
-    head = f".version 9.0\n.target sm_{arch}\n.address_size 64\n"
-    return oracle.compile(head + "".join(f"{n}() {{ ret; }}\n" for n in names), arch, name="m.ptx")
+
+# Variables, and the code of a function with two relocations that have no addend.
+VARIABLES = ".visible .global .u64 g;\n.visible .global .u64 h;\n"
+STORE = ".reg .u64 a<2>; mov.u64 a0, g; mov.u64 a1, h; st.global.u64 [a0], a1; "
+
+
+def file(arch: str, letter: str, kernels: int, functions: int = 0, does: str = "") -> bytes:
+    """A cubin with `kernels`, and with `functions` that nobody calls and that do something."""
+    text = f".version 9.0\n.target sm_{arch}\n.address_size 64\n{VARIABLES if does else ''}"
+    text += "".join(f".visible .entry k{letter}{i:05}() {{ ret; }}\n" for i in range(kernels))
+    text += "".join(
+        f".visible .func f{letter}{i:05}() {{ {does}ret; }}\n" for i in range(functions)
+    )
+    return oracle.compile(text, arch, name="m.ptx")
 
 
 def files(arch: str, count: int, kernels: int) -> list[bytes]:
@@ -36,6 +46,19 @@ def test_sections_of_dead_code_have_numbers(dead: int) -> None:
     assert theirs is not None
     ours = bytes(pylink.link(cubins, arch="sm_75").image)
     assert (Image(ours).section(".symtab_shndx") is not None) == (dead == 33)
+    assert compare(ours, theirs) == []
+
+
+@pytest.mark.parametrize("release", [name for name in RELEASES if name in ("13.0", "13.5")])
+def test_relocations_of_dead_code_have_numbers(release: str) -> None:
+    """Each function reserves one for .rela, and up to 13.4 one for .rel, in which no entry is."""
+    with oracle.release(release):
+        cubins = [*files("90", 2, 4346), file("90", "C", 4338, 33, STORE)]
+        theirs = oracle.link(cubins, "90").image
+    assert theirs is not None
+    chosen: dict[str, Any] = {"nvlink_version": release}
+    ours = bytes(pylink.link(cubins, arch="sm_90", **chosen).image)
+    assert (Image(ours).section(".symtab_shndx") is not None) == (release == "13.0")
     assert compare(ours, theirs) == []
 
 

@@ -8,6 +8,7 @@ import random
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +18,7 @@ from helpers import demo, oracle
 from helpers.cubin_builder import FUNC, Symbol, one_kernel
 
 import pylink
-from pylink.bench import compare
+from pylink.bench import compare, machine, resident
 from pylink.bench.answers import may_be_equal
 from pylink.bench.command import main
 from pylink.bench.commandline import Link
@@ -25,9 +26,11 @@ from pylink.bench.contenders import COPY, Contender, jit_options
 from pylink.bench.contest import Contest, Plan
 from pylink.bench.estimates import Estimate, change_of, exponent_of, median_of
 from pylink.bench.groups import groups_of
+from pylink.bench.measuring import MOST_ARGUMENTS
 from pylink.bench.page import page
 from pylink.bench.processes import Launcher, Run, RunFailed
 from pylink.bench.results import RESTED, WHOLE, MalformedResults, Results, from_csv, to_csv
+from pylink.jitlink import real
 
 COUNT = 16
 
@@ -139,6 +142,79 @@ def test_contenders_take_turns_there_and_back(link: list[str], tmp_path: Path) -
     plan = Plan(rounds=2, with_parts=False)
     contest(link, tmp_path, plan, Planted("a", told("a")), Planted("b", told("b")))
     assert order == ["a16", "b16", "a16", "b16", "b16", "a16"]
+
+
+@pytest.mark.parametrize("count", [2, COUNT])
+def test_progress_counts_every_step(link: list[str], tmp_path: Path, count: int) -> None:
+    """The parts, if there are enough inputs for them, and the rounds after a rest, too."""
+    taking = [Planted(name, lambda size: 1.0) for name in "ab"]
+    steps: list[str] = []
+    plan = Plan(rounds=9, rest=1e-4)
+    given = Link([*link[: 1 + count], "-o", "out"], str(tmp_path))
+    Contest(given, taking, plan, steps.append).run()
+    assert len(steps) == plan.count_steps(count, len(taking))
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_long_command_is_cut(link: list[str], tmp_path: Path, more: int) -> None:
+    words = [*link, *["-L."] * (MOST_ARGUMENTS + more - len(link))]
+    options = ["--rounds=1", "--no-growth", "--csv=out.csv", *OTHERS]
+    assert main([*options, f"--nvlink={linker(tmp_path)}", "--", *words]) == 0
+    expected = " ".join(words[:MOST_ARGUMENTS]) + " ..." * more
+    assert results().facts["command"] == expected
+
+
+def test_the_time_of_nvjitlink_begins_with_its_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the loading of the library nor the creation of the handle is in it."""
+
+    class Handle:
+        def add_file(self, kind: int, name: bytes) -> int:
+            time.sleep(0.01)
+            return real.SUCCESS
+
+        def complete(self) -> int:
+            return real.SUCCESS
+
+        def read_result(self, name: str) -> bytes:
+            return b"linked"
+
+        def destroy(self) -> int:
+            return real.SUCCESS
+
+    class Library:
+        def __init__(self, path: str, major: int) -> None:
+            pass
+
+        def create(self, options: Sequence[bytes]) -> tuple[int, Handle]:
+            time.sleep(1)
+            return real.SUCCESS, Handle()
+
+    monkeypatch.setattr(real, "Real", Library)
+    output = tmp_path / "out"
+    answer = resident.time_link(
+        resident.KINDS[resident.NVJITLINK](),
+        {"library": "", "options": [], "inputs": [(1, "a.cubin")], "output": str(output)},
+    )
+    assert 0.01 <= answer["seconds"] < 1
+    assert output.read_bytes() == b"linked"
+
+
+@pytest.mark.parametrize(
+    "name", ["a b\\c#", "größe", "\x0b\u2028", b"\xff".decode(errors="surrogateescape")]
+)
+def test_mount_points_of_any_name_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    point = tmp_path / name
+    point.mkdir()
+    escaped = re.sub(rb"[ \t\n\\#]", lambda match: b"\\%03o" % match[0][0], os.fsencode(point))
+    mounts = tmp_path / "mounts"
+    mounts.write_bytes(b"root / ext4 rw 0 0\ndisk " + escaped + b" xfs rw 0 0\n")
+    monkeypatch.setattr(machine, "_MOUNTS", str(mounts))
+    assert machine.facts(str(point))["file system"] == "xfs"
+    assert machine.facts(str(tmp_path))["file system"] == "ext4"
 
 
 def test_one_that_is_slow_sits_out(link: list[str], tmp_path: Path) -> None:

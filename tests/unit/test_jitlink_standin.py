@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 import textwrap
@@ -10,6 +11,7 @@ import pytest
 from helpers import demo
 
 from pylink import jitlink
+from pylink.jitlink import real
 from pylink.jitlink.options import parse_options
 
 CUBINS = [str(path) for path in demo.cubins("sm_90a")]
@@ -144,6 +146,30 @@ def test_without_the_real_library_what_needs_a_compiler_says_so() -> None:
     assert first == "6"
     assert "/nowhere/libnvJitLink.so.13" in second
     assert rest[-1] == "0 13"
+
+
+def test_an_empty_log_of_the_real_library_has_room_for_its_nul(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The library says that an empty log has no bytes, and writes a NUL."""
+    sizes: list[int] = []
+    create = ctypes.create_string_buffer
+
+    def create_buffer(size: int) -> ctypes.Array[ctypes.c_char]:
+        sizes.append(size)
+        return create(size)
+
+    class Library:
+        def nvJitLinkGetErrorLogSize(self, handle: object, size: object) -> int:
+            return real.SUCCESS
+
+        def nvJitLinkGetErrorLog(self, handle: object, room: ctypes.c_void_p) -> int:
+            return real.SUCCESS
+
+    monkeypatch.setattr(ctypes, "create_string_buffer", create_buffer)
+    handle = real.RealHandle(Library(), ctypes.c_void_p(), usable=True)  # type: ignore[arg-type]
+    assert handle.read_result("ErrorLog") == b""
+    assert sizes == [1]
 
 
 def test_damaged_cubins_end_no_process() -> None:

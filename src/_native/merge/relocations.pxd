@@ -57,6 +57,7 @@ from tables.rows cimport (
     OF_EMPTY_STAYS, EntityNumber, FileRow, OutNumber, OutRow, SectionNumber, SectionRef, SectionRow,
     SymbolNumber, function_symbol,
 )
+from traits cimport TRAIT_LEAN_NAMES
 
 
 cdef inline void decide_relocations(Merge* merge, const FileRow* file) noexcept nogil:
@@ -191,13 +192,14 @@ cdef inline void reserve_dead_relocations(Merge* merge, const SectionRow* sectio
                                           EntityNumber function) noexcept nogil:
     """Reserve the numbers of the relocation sections `.rela.text.F` and `.rel.text.F` of dead code.
 
-    An addend of 0 after the first RELA entry also asks for .rel, as for live code up to 13.4.
+    An addend of 0 after the first RELA entry also asks for .rel, as for live code: not in releases
+    from 13.5 on (TRAIT_LEAN_NAMES).
     """
     cdef uint64_t i
     if section.size == 0:
         return
     number_dead_section(merge, function, DEAD_REL if section.type == SHT_REL else DEAD_RELA)
-    if section.type == SHT_REL:
+    if section.type == SHT_REL or merge.objects.traits & TRAIT_LEAN_NAMES:
         return
     for i in range(1, section.size // sizeof(Rela)):
         if (<const Rela*>(merge.objects.arena + section.offset) + i).r_addend == 0:

@@ -48,6 +48,20 @@ class Plan:
     patience: float = 60.0
     with_parts: bool = True
 
+    @property
+    def rested_rounds(self) -> int:
+        """The number of rounds with a pause before each run."""
+        return min(max(FEWEST_ROUNDS, self.rounds // 2), self.rounds) if self.rest else 0
+
+    def count_steps(self, size: int, contenders: int) -> int:
+        """Return the number of texts that a Contest reports about a link of `size` inputs.
+
+        It is the number if all `contenders` can do the link, and the first inputs alone, too.
+        """
+        parts = len(PARTS) if self.with_parts and size >= FEWEST_INPUTS else 0
+        runs = 1 + self.rounds * (1 + parts) + self.rested_rounds
+        return contenders * runs + parts
+
 
 class Contest:
     """Rounds of a link by all contenders that can do it; `report` gets texts about the progress."""
@@ -75,13 +89,12 @@ class Contest:
                 for contender in order:
                     if self._takes_part(contender, turn):
                         self._measure(contender, WARM, part, size, turn)
-        if self._plan.rest:
-            for turn in range(min(max(FEWEST_ROUNDS, self._plan.rounds // 2), self._plan.rounds)):
-                for contender in self._contenders if turn % 2 == 0 else self._contenders[::-1]:
-                    if self._takes_part(contender, turn):
-                        self._remove_output()
-                        time.sleep(self._plan.rest)
-                        self._measure(contender, RESTED, WHOLE, self._link.size, turn)
+        for turn in range(self._plan.rested_rounds):
+            for contender in self._contenders if turn % 2 == 0 else self._contenders[::-1]:
+                if self._takes_part(contender, turn):
+                    self._remove_output()
+                    time.sleep(self._plan.rest)
+                    self._measure(contender, RESTED, WHOLE, self._link.size, turn)
         self._remove_output()
         return results
 

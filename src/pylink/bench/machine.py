@@ -9,6 +9,10 @@ import re
 
 from pylink import __version__
 
+_MOUNTS = "/proc/self/mounts"
+# A byte of a path there, as the kernel writes spaces, tabs, newlines, backslashes and number signs.
+_ESCAPE = re.compile(rb"\\([0-7]{3})")
+
 
 def facts(directory: str) -> dict[str, str]:
     """Return the facts on which a result depends; `directory` is the directory of the outputs."""
@@ -40,12 +44,12 @@ def _file_system(directory: str) -> str:
     """Return the type of the file system of a directory: that of the longest mount point above."""
     path = os.path.realpath(directory)
     best_mount = "", "unknown"  # mount point and type
-    for line in _read("/proc/self/mounts").splitlines():
-        _, point, kind, *_ = line.split(" ")
-        point = point.encode().decode("unicode_escape")
+    for line in _read_bytes(_MOUNTS).split(b"\n")[:-1]:
+        _, escaped_point, kind, *_ = line.split(b" ")
+        point = os.fsdecode(_ESCAPE.sub(lambda match: bytes([int(match[1], 8)]), escaped_point))
         is_below = path == point or path.startswith(point.rstrip("/") + "/")
         if is_below and len(point) >= len(best_mount[0]):
-            best_mount = point, kind
+            best_mount = point, kind.decode()
     return best_mount[1]
 
 
@@ -57,8 +61,13 @@ def _field(path: str, pattern: str) -> str:
 
 def _read(path: str) -> str:
     """Return the text of a file; empty if it cannot be read."""
+    return _read_bytes(path).decode(errors="replace")
+
+
+def _read_bytes(path: str) -> bytes:
+    """Return the contents of a file; empty if it cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
+        with open(path, "rb") as stream:
             return stream.read()
     except OSError:
-        return ""
+        return b""

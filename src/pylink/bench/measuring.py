@@ -9,7 +9,7 @@ import tempfile
 from pylink.bench import compare
 from pylink.bench.commandline import BadLink, Link
 from pylink.bench.contenders import Contender, contenders
-from pylink.bench.contest import PARTS, Contest, Plan
+from pylink.bench.contest import Contest, Plan
 from pylink.bench.machine import facts, load
 from pylink.bench.processes import Launcher
 from pylink.bench.results import Results, from_csv
@@ -114,8 +114,7 @@ def measure_by_plan(
         try:
             available = contenders(link, launcher, nvlinks, pylinks)
             selected = _select(available, without)
-            runs = plan.rounds * (1 + len(PARTS) if plan.with_parts else 1) + 1
-            progress.set_amount(0, len(selected) * runs)
+            progress.set_amount(0, plan.count_steps(link.size, len(selected)))
             contest = Contest(link, selected, plan, lambda text: progress.advance(text=text))
             results = contest.run()
         finally:
@@ -147,7 +146,7 @@ def _facts_of(link: Link, argv: Sequence[str], plan: Plan, label: str | None) ->
         "link": f"{count} input{'s' * (count != 1)} for {link.arch}, {size}",
         compare.DIGEST: link.digest(),
         "command": shlex.join(argv)
-        if len(argv) < MOST_ARGUMENTS
+        if len(argv) <= MOST_ARGUMENTS
         else f"{shlex.join(argv[:MOST_ARGUMENTS])} ...",
         "rounds": str(plan.rounds),
     }

@@ -12,11 +12,14 @@ import os
 import shutil
 import sys
 import time
+from functools import partial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypedDict
+
+    from pylink.jitlink.real import RealHandle
 
     class CopyRequest(TypedDict):  # paths of the files to copy, and of the output
         inputs: list[str]
@@ -35,7 +38,9 @@ if TYPE_CHECKING:
         output: str
 
     Request = CopyRequest | ApiRequest | JitRequest
-    LinkOnce = Callable[[Any], None]
+    Answer = dict[str, Any]
+    # Prepares one link by a request, and returns the function to time.
+    Prepare = Callable[[Any], Callable[[], None]]
 
 # Names of contenders, as the first argument of this program has them.
 COPY, API, NVJITLINK = "copy", "api", "nvjitlink"
@@ -52,38 +57,44 @@ def copy(inputs: Sequence[str], output: str) -> None:
                 shutil.copyfileobj(stream, file, COPY_SIZE)
 
 
-def _prepare_copy() -> LinkOnce:
-    """Return a function that copies the inputs of a request."""
+def _load_copy() -> Prepare:
+    """Return a function that prepares a copy of the inputs of a request."""
 
-    def link_once(request: CopyRequest) -> None:
-        copy(request["inputs"], request["output"])
+    def prepare(request: CopyRequest) -> Callable[[], None]:
+        return partial(copy, request["inputs"], request["output"])
 
-    return link_once
+    return prepare
 
 
-def _prepare_api() -> LinkOnce:
-    """Import pylink, and return a function that links once with it."""
+def _load_api() -> Prepare:
+    """Import pylink, and return a function that prepares a link with it: all of it is timed."""
     import pylink
 
-    def link_once(request: ApiRequest) -> None:
+    def link(request: ApiRequest) -> None:
         inputs = [
             pylink.Input(name, whole_archive=is_whole) for name, is_whole in request["inputs"]
         ]
         pylink.link(inputs, arch=request["arch"], output=request["output"], **request["options"])
 
-    return link_once
+    return lambda request: partial(link, request)
 
 
-def _prepare_nvjitlink() -> LinkOnce:
-    """Return a function that links once with nvJitLink, which it loads at the first request."""
+def _load_nvjitlink() -> Prepare:
+    """Return a function that prepares a link with nvJitLink.
+
+    It creates the handle, and loads the library at the first request.
+    """
     from pylink.jitlink.real import SUCCESS, Real
 
     libraries: dict[str, Real] = {}
 
-    def link_once(request: JitRequest) -> None:
+    def prepare(request: JitRequest) -> Callable[[], None]:
         path = request["library"]
         library = libraries.setdefault(path, Real(path, 0))
         status, handle = library.create([option.encode() for option in request["options"]])
+        return partial(link, status, handle, request)
+
+    def link(status: int, handle: RealHandle, request: JitRequest) -> None:
         try:
             for kind, name in request["inputs"]:
                 status = status or handle.add_file(kind, name.encode())
@@ -97,11 +108,23 @@ def _prepare_nvjitlink() -> LinkOnce:
         with open(request["output"], "wb") as stream:
             stream.write(image)
 
-    return link_once
+    return prepare
 
 
-# By contender: a function that loads what it needs, and returns one that carries out a request.
-KINDS = {COPY: _prepare_copy, API: _prepare_api, NVJITLINK: _prepare_nvjitlink}
+# By contender: a function that loads what it needs, and returns one that prepares a link.
+KINDS = {COPY: _load_copy, API: _load_api, NVJITLINK: _load_nvjitlink}
+
+
+def time_link(prepare: Prepare, request: Request) -> Answer:
+    """Link once by a request, and return the answer; what `prepare` itself does is not timed."""
+    try:
+        link = prepare(request)
+        start, cpu_start = time.perf_counter(), time.process_time()
+        link()
+        seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
+    except Exception as error:
+        return {"failed": str(error) or type(error).__name__}
+    return {"seconds": seconds, "cpu": cpu, "rss": _peak()}
 
 
 def _peak() -> int:
@@ -115,21 +138,12 @@ def _peak() -> int:
 
 def serve(kind: str) -> None:
     """Answer requests until standard input ends."""
-    link_once = KINDS[kind]()
+    prepare = KINDS[kind]()
     # A called library may print to standard output: its text goes to standard error.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:
-        request = json.loads(line)
-        start, cpu_start = time.perf_counter(), time.process_time()
-        try:
-            link_once(request)
-        except Exception as error:
-            answer: dict[str, object] = {"failed": str(error) or type(error).__name__}
-        else:
-            seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
-            answer = {"seconds": seconds, "cpu": cpu, "rss": _peak()}
-        answers.write(json.dumps(answer) + "\n")
+        answers.write(json.dumps(time_link(prepare, json.loads(line))) + "\n")
         answers.flush()
 
 

@@ -180,7 +180,10 @@ class Handle:
         return SUCCESS, len(result) + (result != b"" and result_name in LOGS)
 
     def get(self, result_name: str, address: int) -> int:
-        """Write one of `real.RESULTS`, a log with a NUL, to an address with room for it."""
+        """Write one of `real.RESULTS`, a log with a NUL, to an address with room for it.
+
+        An empty log has a NUL, too, although `get_size` returns 0: the real library does the same.
+        """
         if self._forwarded is not None:
             return self._forwarded.get(result_name, address)
         result = self._find_result(result_name)

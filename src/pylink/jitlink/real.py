@@ -118,7 +118,7 @@ class RealHandle:
         return int(function(self._handle, ctypes.byref(size))), size.value
 
     def get(self, result_name: str, address: int) -> int:
-        """Write `result_name` to an address with room for it."""
+        """Write `result_name` to an address with room for it, and for a NUL if it is empty."""
         function = getattr(self._library, f"nvJitLinkGet{result_name}", None)
         return (
             INVALID_INPUT
@@ -129,10 +129,10 @@ class RealHandle:
     def read_result(self, result_name: str) -> bytes:
         """Return the bytes of `result_name`; empty if not available."""
         result, size = self.get_size(result_name)
-        buffer = ctypes.create_string_buffer(size)
+        buffer = ctypes.create_string_buffer(size + 1)  # of an empty log, a NUL is written
         if result != SUCCESS or self.get(result_name, ctypes.addressof(buffer)) != SUCCESS:
             return b""
-        return buffer.raw
+        return buffer.raw[:size]
 
     def destroy(self) -> int:
         return int(self._library.nvJitLinkDestroy(ctypes.byref(self._handle)))
