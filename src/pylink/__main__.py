@@ -6,7 +6,7 @@ import os
 import sys
 
 
-def forget_working_directory() -> None:
+def _forget_working_directory() -> None:
     """Remove the working directory from `sys.path`, where -m has put it.
 
     Modules there, stray or planted, must not be imported; pylink itself is imported by now.
@@ -22,7 +22,7 @@ def forget_working_directory() -> None:
 
 
 if __name__ == "__main__":
-    forget_working_directory()
+    _forget_working_directory()
     from pylink.startup.program import run
 
     run()

@@ -69,20 +69,20 @@ def run_link(
         return linked
 
     if options.reproduce is None:
-        return with_threads(options.threads, link)
+        return _with_threads(options.threads, link)
     from pylink.outputs.reproducer import Reproducer, pack_after
 
     reproducer = Reproducer(options, values, inputs, whole_libraries, plan)
     failed = True
     try:
-        linked = with_threads(options.threads, link)
+        linked = _with_threads(options.threads, link)
         failed = False
     finally:
         pack_after(reproducer, sink, failed=failed)
     return linked
 
 
-def with_threads(count: int | None, link: Callable[[], LinkOutput]) -> LinkOutput:
+def _with_threads(count: int | None, link: Callable[[], LinkOutput]) -> LinkOutput:
     """Run the link with `count` threads; without a number, with the process's setting."""
     if not count:
         return link()

@@ -91,7 +91,7 @@ def link(
     called with the tag of each phase that ended.
     """
     timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE_PHASES else None)
-    timing = open_timing(options, sink)
+    timing = _open_timing(options, sink)
     observers = make_observers(options, sink, shows_progress=shows_progress)
     steps = Steps(observers, on_phase_end)
     failed = True
@@ -103,18 +103,18 @@ def link(
         run = Runner(sink, timer, steps)
         job = run("init", init, options, inputs, plan, steps)
         with job.mapped:
-            image = link_inputs(run, job, timing, in_place, registered, shared)
+            image = _link_inputs(run, job, timing, in_place, registered, shared)
         failed = False
     finally:
         steps.drop_observers()
-        close_observers(observers, timer, sink, failed=failed)
+        _close_observers(observers, timer, sink, failed=failed)
     profiles = [observer.profile for observer in observers if observer.profile is not None]
     observers.clear()  # they refer to results, whose arenas are given back
     job.pages.give_back()
     return LinkOutput(image, timer.timings, profiles[0] if profiles else None)
 
 
-def close_observers(
+def _close_observers(
     observers: list[Observer], timer: PhaseTimer, sink: Sink, *, failed: bool
 ) -> None:
     """Close the observers of the link, in order.
@@ -174,7 +174,7 @@ class Runner:
         return result  # type: ignore[return-value]
 
 
-def link_inputs(
+def _link_inputs(
     run: Runner,
     job: Job,
     timing: CsvTiming,
@@ -277,7 +277,7 @@ def optimize(run: Runner, loaded: Loaded, timing: CsvTiming) -> Optimized | None
     return program if program.image else run("ptxas-lto", ptxas_lto, program, timing)
 
 
-def open_timing(options: Options, sink: Sink) -> CsvTiming:
+def _open_timing(options: Options, sink: Sink) -> CsvTiming:
     """Open the table of -time, which gets its header before any input is opened."""
     try:
         timing = CsvTiming(options.time)

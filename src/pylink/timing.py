@@ -42,7 +42,7 @@ def now() -> Moment:
     return divmod(time.time_ns() // 1000, 1_000_000)
 
 
-def binary32(value: float) -> float:
+def _binary32(value: float) -> float:
     """Return the value rounded to the nearest binary32, ties to even.
 
     Valid for 0 and between 2**-126 and 2**127. Every link needs this, and few links load `struct`,
@@ -64,9 +64,9 @@ def elapsed_ms(start: Moment, stop: Moment) -> float:
     nvlink computes float(seconds) * 1000f + float(microseconds) / 1000f. The second term may be
     negative. One operation in binary64, rounded once more, gives the binary32 result exactly.
     """
-    seconds = binary32(binary32(stop[0] - start[0]) * 1000.0)
-    fraction = binary32(binary32(stop[1] - start[1]) / 1000.0)
-    return binary32(seconds + fraction)
+    seconds = _binary32(_binary32(stop[0] - start[0]) * 1000.0)
+    fraction = _binary32(_binary32(stop[1] - start[1]) / 1000.0)
+    return _binary32(seconds + fraction)
 
 
 class PhaseTimer:
@@ -139,7 +139,7 @@ class CsvTiming:
         """
         if self.file is None:
             return True
-        cells = (source, phase, inputs, output, arch, tool, f"{binary32(elapsed):.4f}", "ms")
+        cells = (source, phase, inputs, output, arch, tool, f"{_binary32(elapsed):.4f}", "ms")
         line = " , ".join(cells) + "\n"
         if self.file == "-":
             return _write_stdout(line)

@@ -20,6 +20,11 @@ PACKAGE = Path(pylink.__file__).parent
 ROOT = Path(__file__).parents[2]
 # Rules run in Nsight Compute.
 APART = ("report/stock",)
+# Functions that rules of Nsight Compute call as attributes of a module.
+PUBLIC = [
+    "src/pylink/report/rules/nvrules.py: get_evaluator",
+    "src/pylink/report/rules/nvrules.py: metric_instances",
+]
 
 
 def modules() -> dict[str, Path]:
@@ -104,3 +109,28 @@ def test_modules_that_tests_name_in_strings_exist() -> None:
                     except (ImportError, AttributeError):
                         missing.add(f"{path.relative_to(ROOT)}:{node.lineno}: {found}")
     assert missing == set()
+
+
+def test_functions_that_no_other_file_names_are_private() -> None:
+    """`main` is what programs start; generated modules have the names of their source."""
+    files = subprocess.run(
+        ["git", "ls-files", "src", "tests", "scripts", "benchmarks", "docs", "setup.py"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    ).stdout.splitlines()  # fmt: skip
+    homes: dict[str, set[str]] = {}
+    for file in files:
+        if not file.endswith(Path(__file__).name) and file.endswith(
+            (".py", ".pyx", ".pyi", ".c", ".h", ".j2", ".md", ".section")
+        ):
+            for word in set(re.findall(r"\w+", (ROOT / file).read_text(encoding="utf-8"))):
+                homes.setdefault(word, set()).add(file)
+    lonely = [
+        f"{file}: {node.name}"
+        for file in files
+        if file.startswith("src/pylink/") and file.endswith(".py") and "/stock/" not in file
+        for node in ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef)
+        and not node.name.startswith("_")
+        and homes[node.name] == {file}
+    ]
+    assert lonely == PUBLIC

@@ -87,7 +87,7 @@ class LinkOptions(OptionValues):
 '''
 
 
-def keywords_text() -> str:
+def _keywords_text() -> str:
     """Return the source text of the module `keywords`."""
     lines = [_keyword_line(name, kind) for name, kind in _keywords()]
     return KEYWORDS_HEAD + "".join(lines)
@@ -125,7 +125,7 @@ def generated_files(pages: Path) -> dict[Path, str]:
     page = pages / "python.md"
     written_by_hand = page.read_text(encoding="utf-8").partition(REFERENCE)[0]
     return {
-        PACKAGE / "api" / "keywords.py": keywords_text(),
+        PACKAGE / "api" / "keywords.py": _keywords_text(),
         PACKAGE / "api" / "options.py": options_text(),
         page: written_by_hand + reference_text(),
     }

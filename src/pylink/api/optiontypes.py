@@ -15,7 +15,7 @@ def call_options() -> list[Option]:
     return sorted(options, key=lambda option: option.attribute.lower())
 
 
-def placeholder_of(option: Option) -> str:
+def _placeholder_of(option: Option) -> str:
     """Return the placeholder of an option's argument in its help; for a list that of one item."""
     return HELP[option.long][0].removesuffix(",...")
 
@@ -27,7 +27,7 @@ def unit_of(option: Option) -> str:
     """
     if option.takes in (FLAG, TRUTH) or (option.choices and option.takes != NUMBER):
         return ""
-    return placeholder_of(option).strip("<>")
+    return _placeholder_of(option).strip("<>")
 
 
 def keyword_type(option: Option) -> str:
@@ -40,7 +40,7 @@ def keyword_type(option: Option) -> str:
         return f"Literal[{', '.join(map(_literal, option.choices))}]"
     if option.takes in (NUMBER, SIZE):
         return "int"
-    text = "Path" if placeholder_of(option) in PATHS else "str"
+    text = "Path" if _placeholder_of(option) in PATHS else "str"
     return f"{text} | Iterable[{text}]" if option.takes == LIST else text
 
 

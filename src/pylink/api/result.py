@@ -151,7 +151,7 @@ class LinkResult:
 
             image = PickleBuffer(self.image)
         state = (tuple(self.diagnostics), self.timings, self.profile, self.arch, self._inputs)
-        return restore_result, (image, *state)
+        return _restore_result, (image, *state)
 
     def __repr__(self) -> str:
         return (
@@ -172,7 +172,7 @@ class LinkResult:
         return result_html(title, self.sections, self.timings, self.diagnostics)
 
 
-def restore_result(
+def _restore_result(
     image: Buffer,
     diagnostics: tuple[Diagnostic, ...],
     timings: dict[str, float],

@@ -35,10 +35,10 @@ def fit_table(report: Report, fits: Sequence[Fit] | None = None) -> str:
         f"{'cost ' + unit:>12}  {wall_head}{'at twice':>8}  {'between':>13}"
     ]
     lines += [_routine_line(fit, width, has_walls=has_walls) for fit in rows]
-    return "\n".join([*lines, *conclusions(rows)]) + "\n"
+    return "\n".join([*lines, *_conclusions(rows)]) + "\n"
 
 
-def growth_name(fit: Fit) -> str:
+def _growth_name(fit: Fit) -> str:
     """Return the name of the growth.
 
     "about" precedes a power that lies between two functions with names, such as n and n log n.
@@ -50,7 +50,7 @@ def growth_name(fit: Fit) -> str:
 
 def _routine_line(fit: Fit, width: int, *, has_walls: bool) -> str:
     """Return the line of a routine; `width` is that of the first column."""
-    growth = growth_name(fit)
+    growth = _growth_name(fit)
     error = f"{fit.error:6.1%}" if fit.model else f"{'-':>6}"
     twice = f"x {fit.twice:.1f}" if fit.model else "-"
     low, high = fit.interval
@@ -69,7 +69,7 @@ def _routine_line(fit: Fit, width: int, *, has_walls: bool) -> str:
     return f"{line}  <- will hurt" if fit.hurts else line
 
 
-def conclusions(fits: Sequence[Fit]) -> list[str]:
+def _conclusions(fits: Sequence[Fit]) -> list[str]:
     """Return sentences about the link, the routines that grow fast and those without a model."""
     notable = [fit for fit in fits if fit.part >= LEAST_NOTABLE_PART]
     sentences = [_forecast_link(fit) for fit in fits if fit.routine == LINK_ROUTINE]

@@ -263,7 +263,7 @@ def _oddities(point: Point, present_columns: tuple[str, ...]) -> list[str]:
         oddities.append(
             f"{point.occ} calls from {point.min} to {point.max} do not cost {point.sum}"
         )
-    elif "sqr" in present_columns and too_small(point.sqr, point.sum, point.occ):
+    elif "sqr" in present_columns and _too_small(point.sqr, point.sum, point.occ):
         oddities.append(f"squares of {point.occ} calls that cost {point.sum} exceed {point.sqr}")
     if point.occ and "self_max" in present_columns:
         least_sum, most_sum = point.self_min * point.occ, point.self_max * point.occ
@@ -272,12 +272,14 @@ def _oddities(point: Point, present_columns: tuple[str, ...]) -> list[str]:
                 f"{point.occ} own costs from {point.self_min} to {point.self_max} are not "
                 f"{point.self_sum}"
             )
-        elif "self_sqr" in present_columns and too_small(point.self_sqr, point.self_sum, point.occ):
+        elif "self_sqr" in present_columns and _too_small(
+            point.self_sqr, point.self_sum, point.occ
+        ):
             oddities.append(f"squares of own costs {point.self_sum} exceed {point.self_sqr}")
     return oddities
 
 
-def too_small(squares: int, total: int, calls: int) -> bool:
+def _too_small(squares: int, total: int, calls: int) -> bool:
     """Return whether `squares` is below any possible sum of squares of calls with this total.
 
     MAX_COST stands for any larger sum.

@@ -29,7 +29,7 @@ def file_lines(process: Process) -> list[str]:
             file.display_path,
             str(len(file.images)),
             str(len(file.calls)),
-            link_state(file),
+            _link_state(file),
             _architecture_list(file),
         )
         for file in process.files
@@ -41,7 +41,7 @@ def file_lines(process: Process) -> list[str]:
     return align_columns(cells, right=" rr")
 
 
-def link_state(file: LinkedFile) -> str:
+def _link_state(file: LinkedFile) -> str:
     """Return the column `state`: how the device code of a file is linked.
 
     `closed`: the file has a link, of some of its modules if it has any; `mixed`: its link has other
@@ -71,7 +71,7 @@ def document(process: Process, finder: Finder, findings: Iterable[Diagnostic], s
                 "path": file.path,
                 "images": len(file.images),
                 "modules": len(file.calls),
-                "state": link_state(file),
+                "state": _link_state(file),
                 "architectures": architectures(
                     entry for image in file.images for entry in image.entries
                 ),

@@ -26,7 +26,7 @@ def sm_number(text: str) -> int:
     return int(digits)
 
 
-def runs_on(entry: Entry, gpu: int) -> bool:
+def _runs_on(entry: Entry, gpu: int) -> bool:
     """Return whether the GPU with SM number `gpu` can run the code, or its driver compile it."""
     is_one_chip = entry.flags & FLAG_CHIP != 0
     is_family = entry.flags & FLAG_FAMILY != 0
@@ -40,7 +40,7 @@ def runs_on(entry: Entry, gpu: int) -> bool:
 
 def has_code_for(file: LinkedFile, gpu: int) -> bool:
     """Return whether an image of a file has code for the GPU with SM number `gpu`."""
-    return any(runs_on(entry, gpu) for image in file.images for entry in image.entries)
+    return any(_runs_on(entry, gpu) for image in file.images for entry in image.entries)
 
 
 def architectures(entries: Iterable[Entry]) -> list[str]:

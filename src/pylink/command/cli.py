@@ -93,18 +93,18 @@ def main(
 
 def link_command(argv: Sequence[str], tool: str, *, owns_process: bool) -> int:
     """Link, or do what an informational option asks for, and return the exit status."""
-    sink = Sink(NvlinkRenderer(tool=tool, notes=overlay_notes if tool == NVLINK else None))
+    sink = Sink(NvlinkRenderer(tool=tool, notes=_overlay_notes if tool == NVLINK else None))
     line = CommandLine()
     toolkit = None
     if tool == NVLINK:
         toolkit = toolkit_release(sys.argv[0], os.environ.get("PATH", os.defpath))
     try:
-        plan = read_options(argv, line, sink, tool)
+        plan = _read_options(argv, line, sink, tool)
         if line.values.get("help") or line.values.get("version"):
             return _print_help(line, tool, toolkit)
         if plan is None:
             form = terminal_form(tool)
-            notes = overlay_notes if tool == NVLINK else None
+            notes = _overlay_notes if tool == NVLINK else None
             configure_sink(
                 sink, line.values, inputs=line.inputs, tool=tool, terminal_form=form, notes=notes
             )
@@ -173,7 +173,7 @@ def _link(
     )
 
 
-def read_options(
+def _read_options(
     argv: Sequence[str], line: CommandLine, sink: Sink, tool: str
 ) -> OutputPlan | None:
     """Parse the arguments into `line`; LinkError for a wrong argument.
@@ -192,7 +192,7 @@ def read_options(
     expand_names(values)
     if not argument_sink.diagnostics:
         return None
-    notes = overlay_notes if tool == NVLINK else None
+    notes = _overlay_notes if tool == NVLINK else None
     form = terminal_form(tool)
     configure_sink(sink, values, inputs=line.inputs, tool=tool, terminal_form=form, notes=notes)
     plan = OutputPlan(values, line.inputs, sink, opened=line.files)
@@ -212,7 +212,7 @@ def read_options(
     return plan
 
 
-def overlay_notes() -> bool | None:
+def _overlay_notes() -> bool | None:
     """Return True if this program was started from an overlay with notes; None otherwise."""
     return wants_notes(sys.argv[0], os.environ.get("PATH", os.defpath))
 

@@ -114,7 +114,7 @@ def bash_script() -> str:
     )
 
 
-def zsh_script() -> str:
+def _zsh_script() -> str:
     """Return the script for zsh."""
     names = [f"        {_quote(f'{name}:{command.about}')}" for name, command in COMMANDS.items()]
     commands = []
@@ -130,7 +130,7 @@ def zsh_script() -> str:
     )
 
 
-def fish_script() -> str:
+def _fish_script() -> str:
     """Return the script for fish."""
     seen_command = f"__fish_seen_subcommand_from {' '.join(OTHER_COMMANDS)}"
     names = [
@@ -153,7 +153,11 @@ def fish_script() -> str:
 
 
 # The function that returns the script for a shell.
-SHELLS: dict[str, Callable[[], str]] = {"bash": bash_script, "zsh": zsh_script, "fish": fish_script}
+SHELLS: dict[str, Callable[[], str]] = {
+    "bash": bash_script,
+    "zsh": _zsh_script,
+    "fish": _fish_script,
+}
 
 
 def parser() -> argparse.ArgumentParser:

@@ -56,7 +56,7 @@ def study(
 
     analysis = analyze(objects, prefilter=prefilter, identity=identity, progress=report_progress)
     folds = any(candidate.reference is not None for candidate in analysis.candidates)
-    analysis.saved_bytes = saved_by_cubins(cubins, newest_arch(cubins)) if folds else 0
+    analysis.saved_bytes = saved_by_cubins(cubins, _newest_arch(cubins)) if folds else 0
     return analysis
 
 
@@ -76,7 +76,7 @@ def list_files(names: Sequence[str]) -> Iterator[Path]:
     for name in names:
         path = Path(name)
         if path.is_dir():
-            yield from (file for file in sorted(path.rglob("*")) if is_cubin(file))
+            yield from (file for file in sorted(path.rglob("*")) if _is_cubin(file))
         else:
             yield path
 
@@ -88,12 +88,12 @@ def read_cubins(path: Path) -> Iterator[tuple[str, bytes]]:
             yield f"{part.name} (sm_{part.arch})" if part.arch else part.name, part.data
 
 
-def newest_arch(cubins: Sequence[tuple[str, bytes]]) -> str:
+def _newest_arch(cubins: Sequence[tuple[str, bytes]]) -> str:
     """Return the newest architecture of the cubins, such as `sm_100`."""
     return f"sm_{max(Image(data).sm for _, data in cubins)}"
 
 
-def is_cubin(path: Path) -> bool:
+def _is_cubin(path: Path) -> bool:
     """Return whether this is a file that begins like a cubin."""
     if not path.is_file():
         return False

@@ -23,7 +23,7 @@ CANDIDATE_COLUMNS = (
 )  # fmt: skip
 
 
-def candidate_row(candidate: Candidate) -> dict[str, object]:
+def _candidate_row(candidate: Candidate) -> dict[str, object]:
     """Return the cells of an object's row by column of CANDIDATE_COLUMNS; None for an empty one."""
     item, verdict = candidate.item, candidate.verdict
     row: dict[str, object] = dict.fromkeys(CANDIDATE_COLUMNS)
@@ -47,7 +47,7 @@ def as_json(analysis: Analysis) -> str:
     """Return the whole analysis as one JSON object."""
     value = {
         "objects": [
-            {name.replace(" ", "_"): cell for name, cell in candidate_row(candidate).items()}
+            {name.replace(" ", "_"): cell for name, cell in _candidate_row(candidate).items()}
             for candidate in analysis.candidates
         ],
         "families": {name: asdict(row) for name, row in analysis.families.items()},
@@ -67,7 +67,7 @@ def as_json(analysis: Analysis) -> str:
 
 def as_csv(analysis: Analysis) -> str:
     """Return the objects as CSV, a line for each."""
-    rows = (candidate_row(candidate).values() for candidate in analysis.candidates)
+    rows = (_candidate_row(candidate).values() for candidate in analysis.candidates)
     return csv_text([CANDIDATE_COLUMNS, *rows])
 
 

@@ -12,7 +12,7 @@ _SIGN = "\0"
 _MAX_LENGTH = 200  # characters of a template
 
 
-def template_of(name: str) -> str | None:
+def _template_of(name: str) -> str | None:
     """Return the template of a function's readable name, without arguments: `ns::Foo<>::bar<>`.
 
     None for names that are not instances of a template. A long result is cut to _MAX_LENGTH.
@@ -49,4 +49,4 @@ def template_of(name: str) -> str | None:
 def describe(function: str) -> tuple[str, str | None]:
     """Return the readable form of a mangled name, and its template or None."""
     name = demangle(function)
-    return name, template_of(name)
+    return name, _template_of(name)

@@ -37,7 +37,7 @@ class TypeParser(Cursor):
             self.position += 1
             return self.remember(declare(self.type(), POINTERS[code]))
         if code in QUALIFIERS and code:
-            return self.remember(qualify(self._qualifiers(), self.type()))
+            return self.remember(_qualify(self._qualifiers(), self.type()))
         if code == "D":
             return self._extended()
         if code == "F":
@@ -184,7 +184,7 @@ def declare(inner: Type, operator: str) -> Type:
     return Type(inner.before + operator, inner.right, "pointer")
 
 
-def qualify(qualifiers: str, inner: Type) -> Type:
+def _qualify(qualifiers: str, inner: Type) -> Type:
     """Return `inner` with qualifiers, such as `const`.
 
     They stand in front of a base type, and after a pointer or the parameters of a function. An

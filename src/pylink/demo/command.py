@@ -75,17 +75,19 @@ def _main(options: argparse.Namespace) -> int:
         (data / "cubins").iterdir(), key=lambda directory: number_of(directory.name)
     )
     count = len(list(directories[0].glob("*.cubin")))
-    print_line(f"pylink {pylink.__version__}: a particle simulation, {count} cubins compiled apart")
+    _print_line(
+        f"pylink {pylink.__version__}: a particle simulation, {count} cubins compiled apart"
+    )
     equal = [
-        show_link(directory, data / "linked" / f"{directory.name}.cubin", results)
+        _show_link(directory, data / "linked" / f"{directory.name}.cubin", results)
         for directory in directories
     ]
-    show_error(directories[0])
+    _show_error(directories[0])
     show_next_commands(directories[0], results)
     return 0 if all(equal) else 1
 
 
-def print_line(text: str) -> None:
+def _print_line(text: str) -> None:
     """Print a line whose unprintable characters are escaped."""
     show(f"{printable(text)}\n")
 
@@ -95,13 +97,13 @@ def number_of(arch: str) -> int:
     return int(arch.removeprefix("sm_").rstrip("af"))
 
 
-def own_command() -> list[str]:
+def _own_command() -> list[str]:
     """Return the command that starts this pylink."""
     own_program = find_own_program()
     return [own_program] if own_program else [sys.executable, "-m", "pylink"]
 
 
-def show_link(directory: Path, expected: Path, results: Path) -> bool:
+def _show_link(directory: Path, expected: Path, results: Path) -> bool:
     """Link the cubins in a directory, whose name is their architecture, and print the result.
 
     Return whether pylink's output equals `expected`, an output of nvlink, in all that must agree.
@@ -112,14 +114,14 @@ def show_link(directory: Path, expected: Path, results: Path) -> bool:
     output, nvlink_output = results / f"{arch}.cubin", results / f"{arch}.nvlink.cubin"
     # nvlink keeps every copy of Mercury sections, so the file to compare has them, too.
     commands = {
-        "pylink": [*own_command(), f"-arch={arch}", "--merc-dedup=off", *cubins, "-o", str(output)]
+        "pylink": [*_own_command(), f"-arch={arch}", "--merc-dedup=off", *cubins, "-o", str(output)]
     }
     nvlink = find_cuda_tool("nvlink")
     if nvlink is not None:
         name = f"nvlink {tool_version(nvlink) or ''}".strip()
         commands[name] = [nvlink, f"-arch={arch}", *cubins, "-o", str(nvlink_output)]
     commands["starting Python"] = [sys.executable, "-I", "-S", "-c", "pass"]
-    times = best_times(list(commands.values()))
+    times = _best_times(list(commands.values()))
     start = time.perf_counter()
     result = pylink.link(cubins, arch=arch)
     link_times = [time.perf_counter() - start]
@@ -134,15 +136,15 @@ def show_link(directory: Path, expected: Path, results: Path) -> bool:
     different = differences(Image(image), Image(expected.read_bytes()), ignore)
     allowed = "the linker's name and scoreboard bits" if rewritten else "the linker's name"
     verdict = "differs from nvlink's" if different else f"as nvlink writes it, except for {allowed}"
-    print_line(f"{arch}: {output}, {len(image):,} bytes, {verdict}")
+    _print_line(f"{arch}: {output}, {len(image):,} bytes, {verdict}")
     for difference in different[:SHOWN_LINES]:
-        print_line(f"  {difference}")
+        _print_line(f"  {difference}")
     figures = [f"{name} {ms:.1f} ms" for name, ms in zip(commands, times, strict=True)]
-    print_line(f"  a command     {', '.join(figures)} (best of {ROUNDS})")
-    print_line(f"  from Python   pylink.link {min(link_times) * 1000:.1f} ms")
+    _print_line(f"  a command     {', '.join(figures)} (best of {ROUNDS})")
+    _print_line(f"  from Python   pylink.link {min(link_times) * 1000:.1f} ms")
     saved = len(image) - len(result.image)
     if saved:
-        print_line(
+        _print_line(
             f"  duplicates    Mercury sections kept once: {saved:,} bytes saved (pylink dedup)"
         )
     return not different
@@ -155,7 +157,7 @@ def run_in_terminal(argv: Sequence[str], environment: Mapping[str, str] | None =
         raise DemoError(f"`{shlex.join(argv)}` ended with status {status}")
 
 
-def best_times(commands: Sequence[Sequence[str]]) -> list[float]:
+def _best_times(commands: Sequence[Sequence[str]]) -> list[float]:
     """Return the milliseconds of the fastest run of each command, taken in turn."""
     best = [float("inf")] * len(commands)
     for _ in range(ROUNDS):
@@ -166,34 +168,34 @@ def best_times(commands: Sequence[Sequence[str]]) -> list[float]:
     return best
 
 
-def show_error(directory: Path) -> None:
+def _show_error(directory: Path) -> None:
     """Show pylink's messages for a link without one of the files."""
     names = [path.name for path in sorted(directory.glob("*.cubin")) if path.name != OMITTED_FILE]
-    command = [*own_command(), f"-arch={directory.name}", *names, "-o", os.devnull, "--notes=yes"]
+    command = [*_own_command(), f"-arch={directory.name}", *names, "-o", os.devnull, "--notes=yes"]
     (done,) = run_all([Command(command, None, prints=True, directory=str(directory))], timeout=0)
-    print_line(f"without {OMITTED_FILE} it says:")
+    _print_line(f"without {OMITTED_FILE} it says:")
     for line in done.log.splitlines()[:SHOWN_LINES]:
-        print_line(f"  {line}")
+        _print_line(f"  {line}")
 
 
 def show_next_commands(directory: Path, results: Path) -> None:
     """Show the next commands; write the page about a link if its packages are installed."""
     arch = directory.name
-    print_line("next:")
-    print_line(f"  pylink inspect {results / arch}.cubin")
+    _print_line("next:")
+    _print_line(f"  pylink inspect {results / arch}.cubin")
     cubins = [str(path) for path in sorted(directory.glob("*.cubin"))]
     report, growth, page = (results / name for name in ("link.ncu-rep", "link.aprof", "link.html"))
     try:
         for package in ("google.protobuf", "jinja2", "matplotlib"):
             need(package)
     except MissingPackage as missing:
-        print_line(f"  a profile of the link: {missing}")
+        _print_line(f"  a profile of the link: {missing}")
         return
-    link = [*own_command(), f"-arch={arch}", *cubins, "-o", str(results / "profiled.cubin")]
+    link = [*_own_command(), f"-arch={arch}", *cubins, "-o", str(results / "profiled.cubin")]
     link += [f"--profile={report}", f"--profile-aprof={growth}"]
     # Use the section files in the package, so that the demo writes no copies to the user's home.
     environment = {**os.environ, "PYLINK_DISABLE_SECTION_DEPLOYMENT": "1"}
     run_in_terminal(link, environment)
-    view = [*own_command(), "report", str(report), str(growth), "--html", str(page)]
+    view = [*_own_command(), "report", str(report), str(growth), "--html", str(page)]
     run_in_terminal(view, environment)
-    print_line(f"  open {page} in a browser: where the time of the link went")
+    _print_line(f"  open {page} in a browser: where the time of the link went")

@@ -34,7 +34,7 @@ def main(argv: Sequence[str], *, owns_process: bool = False) -> int:
 
     With `owns_process` the process ends after the step, so memory need not be returned.
     """
-    root, as_nvcc, remaining = split_own_options(argv)
+    root, as_nvcc, remaining = _split_own_options(argv)
     if as_nvcc:  # messages look like those of the nvlink that nvcc would start
         renderer = NvlinkRenderer(tool="nvlink", notes=lambda: wants_notes(root))
     else:
@@ -51,7 +51,7 @@ def main(argv: Sequence[str], *, owns_process: bool = False) -> int:
         sink.close()
 
 
-def split_own_options(argv: Sequence[str]) -> tuple[str | None, bool, list[str]]:
+def _split_own_options(argv: Sequence[str]) -> tuple[str | None, bool, list[str]]:
     """Return the path of --cuda, whether --as-nvcc follows, and the other arguments.
 
     The path is None without --cuda, and empty if its argument is missing.

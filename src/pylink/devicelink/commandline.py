@@ -129,7 +129,7 @@ def _read_arguments(argv: Sequence[str], parsed: ParsedArguments, sink: Sink) ->
             if argument is None:
                 raise LeftToNvcc(option=word)
         if row.takes == NUMBER:
-            read_number(argument, spelling)
+            _read_number(argument, spelling)
         _set_argument(row, spelling, argument, parsed, sink)
 
 
@@ -201,7 +201,7 @@ def _make_request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Re
         request.values["relocatable_link"] = True
     if request.form == CUBIN:
         del request.archs[1:]
-    request.output = texts.get("output_file") or default_output(
+    request.output = texts.get("output_file") or _default_output(
         request.form, texts.get("output_directory")
     )
     request.libraries = parsed.items("library")
@@ -218,8 +218,8 @@ def _make_request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Re
     request.compress_mode = request.compress_mode or "default"
     if request.compress_mode not in MODES:
         raise LeftToNvcc(option="-compress-mode")
-    request.threads = read_number(texts.get("threads", "0"), "-t")
-    host_words = split_host_words([*parsed.items("compiler_options"), *parsed.unknown])
+    request.threads = _read_number(texts.get("threads", "0"), "-t")
+    host_words = _split_host_words([*parsed.items("compiler_options"), *parsed.unknown])
     request.hides = _hides_functions(host_words)
     levels = [texts.get("optimize", "0"), *(word[2:] for word in host_words if word[:2] == "-O")]
     request.optimizes_host = levels[-1] != "0"
@@ -230,7 +230,7 @@ def _make_request(parsed: ParsedArguments, environment: Mapping[str, str]) -> Re
     return request
 
 
-def default_output(form: str, directory: str | None) -> str:
+def _default_output(form: str, directory: str | None) -> str:
     """Return the path of the output if -o does not name it.
 
     Only objects are written to `directory`, that of -odir.
@@ -268,10 +268,10 @@ def _set_link_options(request: Request, parsed: ParsedArguments, environment: st
         if parsed.items("ptxas_options"):
             values["Xptxas"] = (" ".join(parsed.items("ptxas_options")) + " ",)
         if "split_compile" in parsed.texts:
-            values["split_compile"] = read_number(parsed.texts["split_compile"], "-split-compile")
+            values["split_compile"] = _read_number(parsed.texts["split_compile"], "-split-compile")
 
 
-def split_host_words(argv: Sequence[str]) -> list[str]:
+def _split_host_words(argv: Sequence[str]) -> list[str]:
     """Return the options for the host compiler one by one: an argument may quote several."""
     return [part for text in argv for part in text.strip("'\"").split()]
 
@@ -292,7 +292,7 @@ def _hides_functions(argv: Sequence[str]) -> bool:
     return hides
 
 
-def read_number(text: str, option: str) -> int:
+def _read_number(text: str, option: str) -> int:
     """Return a number of up to five digits; LeftToNvcc for any other text."""
     if not (text.isascii() and text.isdigit() and len(text) < 6):
         raise LeftToNvcc(option=option)

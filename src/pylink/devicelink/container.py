@@ -87,7 +87,7 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
         flags |= FLAG_DEBUG
     after_header = _pad(form.name + b"\0") if form.name else b""
     block_offset = 0  # of COMPAT_BLOCK in the entry; 0 without it
-    compat = find_compat(data) if sm >= FIRST_COMPAT_SM else None
+    compat = _find_compat(data) if sm >= FIRST_COMPAT_SM else None
     if compat:
         flags |= FLAG_COMPATIBLE
         block_offset = ENTRY.size + len(after_header)
@@ -113,7 +113,7 @@ def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:
     return [header + after_header, payload, zeros]
 
 
-def find_compat(cubin: bytes) -> bytes | None:
+def _find_compat(cubin: bytes) -> bytes | None:
     """Return the contents of `.nv.compat`; None without that section."""
     section = find_section(cubin, COMPAT)
     if section is None:

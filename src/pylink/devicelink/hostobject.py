@@ -106,8 +106,8 @@ class HostObject:
         if units:
             host.emit_common(code, layout)
         first_unit = len(code.functions)
-        emit_units(registered, offset_of_id, layout, host, code)
-        constructors = emit_lenders(units, offset_of_id, host, code)
+        _emit_units(registered, offset_of_id, layout, host, code)
+        constructors = _emit_lenders(units, offset_of_id, host, code)
         object_file = ObjectFile(host.elf_machine)
         text = Section(
             TEXT, [code.finish()], flags=SHF_ALLOC | SHF_EXECINSTR, align=host.code_align
@@ -186,7 +186,7 @@ class HostObject:
         return self._file.pieces()
 
 
-def emit_units(
+def _emit_units(
     units: Sequence[Unit],
     offset_of_id: dict[Unit, int],
     layout: Layout,
@@ -221,7 +221,7 @@ def _is_hidden(unit: Unit) -> bool:
     return unit.hidden
 
 
-def emit_lenders(
+def _emit_lenders(
     units: Sequence[Unit], offset_of_id: dict[Unit, int], host: Machine, code: Code
 ) -> list[str]:
     """Emit constructors for the units of role LENT or OPTIONAL, and return their names.

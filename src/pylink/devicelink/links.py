@@ -115,8 +115,8 @@ def open_step_reports(
     values = {**request.values, "output_file": request.report_name or request.output}
     if sink.renderers and not is_plain(values):
         configure_sink(sink, values, inputs=inputs, stream=stream)
-    refuse_shared_files(request, sink)
-    reports = step_reports(request)
+    _refuse_shared_files(request, sink)
+    reports = _step_reports(request)
     plan = OutputPlan({"output_file": request.output, **reports}, inputs, sink)
     report_values: dict[str, Value] = {
         **reports,
@@ -128,7 +128,7 @@ def open_step_reports(
     return plan
 
 
-def refuse_shared_files(request: Request, sink: Sink) -> None:
+def _refuse_shared_files(request: Request, sink: Sink) -> None:
     """End the step with an error if links for two architectures would write the same file."""
     first_arch: dict[OutputIdentity, str] = {}  # by file: the first architecture to write it
     for arch in request.archs:
@@ -148,7 +148,7 @@ def refuse_shared_files(request: Request, sink: Sink) -> None:
                 )
 
 
-def step_reports(request: Request) -> dict[str, Value]:
+def _step_reports(request: Request) -> dict[str, Value]:
     """Return the files of reports that the step writes once, not for each link, by option."""
     reports: dict[str, Value] = {}
     for option in REPORTS:
@@ -238,7 +238,7 @@ def link_all(
     links = [Link(arch) for arch in request.archs]
 
     count = thread_count(request)
-    one_by_one = count > 1 and writes_reports(values)
+    one_by_one = count > 1 and _writes_reports(values)
 
     raised: list[BaseException] = []
     last_link = LastLink(len(links), raised)
@@ -249,7 +249,7 @@ def link_all(
         A number after those of all links stands for a function of `when_linked`, which is called.
         """
         if number >= len(links):
-            if last_link.wait() and not any(map(has_failed, links)):
+            if last_link.wait() and not any(map(_has_failed, links)):
                 when_linked[number - len(links)](shared, links)
             return
         current = links[number]
@@ -319,7 +319,7 @@ def order_to_begin(archs: Sequence[str]) -> list[int]:
     return [number for pair in pairs for number in pair if number is not None]
 
 
-def has_failed(link: Link) -> bool:
+def _has_failed(link: Link) -> bool:
     return link.failed
 
 
@@ -341,7 +341,7 @@ def _show_messages(link: Link, sink: Sink, *, names_target: bool) -> None:
     sink.catastrophes += link.sink.catastrophes
 
 
-def writes_reports(values: Mapping[str, Value]) -> bool:
+def _writes_reports(values: Mapping[str, Value]) -> bool:
     """Return whether links write further files, or print while they run.
 
     Such links run one after the other, like those of nvcc: they may write the same file.
@@ -381,7 +381,7 @@ def _link(
         plan = OutputPlan(values, names, sink)
         open_reports(sink, values)
         if options.reproduce is not None:
-            reproducer = make_reproducer(options, values, inputs, plan)
+            reproducer = _make_reproducer(options, values, inputs, plan)
         linked = pipeline.link(
             options,
             inputs,
@@ -407,7 +407,7 @@ def _link(
     link.members = plan.members
 
 
-def make_reproducer(
+def _make_reproducer(
     options: Options, values: Mapping[str, Value], inputs: Sequence[Input], plan: OutputPlan
 ) -> Reproducer:
     """Return the reproducer of one link of a step; the inputs include the libraries of -l."""
@@ -438,7 +438,7 @@ def link_values(request: Request, machine: str, toolkit: Toolkit) -> dict[str, V
         "allow_missing_libraries": True,
         **request.values,
     }
-    for option in ("depfile", *step_reports(request)):  # the step writes these
+    for option in ("depfile", *_step_reports(request)):  # the step writes these
         values.pop(option, None)
     if not values["library"]:
         del values["library"]

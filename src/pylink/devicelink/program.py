@@ -65,7 +65,7 @@ def link_program(request: Request, argv: Sequence[str], toolkit: Toolkit, sink: 
         for number, handler in old_handlers:
             signal.signal(number, handler)
         if directory is not None:
-            remove_directory(directory)
+            _remove_directory(directory)
         if arrived:  # end like a program that does not handle the signal
             signal.signal(arrived[0], signal.SIG_DFL)
             os.kill(os.getpid(), arrived[0])
@@ -80,7 +80,7 @@ def make_directory() -> str:
     return path
 
 
-def remove_directory(directory: str) -> None:
+def _remove_directory(directory: str) -> None:
     with suppress(OSError):
         os.unlink(os.path.join(directory, OBJECT_NAME))
     with suppress(OSError):

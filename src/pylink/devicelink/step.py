@@ -82,11 +82,11 @@ def make_step(
     prepared: list[HostObject] = []  # one, unless the step has no host object
 
     def unmap(shared: SharedInputs, links: list[Link]) -> None:
-        unmap_inputs(request, shared, keeps=has_diagnostics(sink, links))
+        _unmap_inputs(request, shared, keeps=_has_diagnostics(sink, links))
 
     def prepare(_: SharedInputs, links: list[Link]) -> None:
         """Make the parts of the host object that do not depend on the fat binary."""
-        prepared.append(prepare_object(request, links[-1], machine))
+        prepared.append(_prepare_object(request, links[-1], machine))
 
     # While an input is mapped, a program that writes it must wait. Inputs are not mapped if
     # compilers or slow compression would make it wait too long.
@@ -96,7 +96,9 @@ def make_step(
     ) as shared:
         shared.add(opened, plan, sink)
         machine = (
-            find_machine(shared, sink) or request.machine or find_compiler_machine(request.compiler)
+            find_machine(shared, sink)
+            or request.machine
+            or _find_compiler_machine(request.compiler)
         )
         libraries = find_libraries_once(request, machine, toolkit, sink)
         shared.add(libraries, plan, sink)
@@ -114,7 +116,7 @@ def make_step(
         # From here on, no input is needed.
         shared.unmap(keeps=bool(sink.diagnostics))
         shared.refuse_changes(sink)
-    step = StepResult(links, list_files_read(request, shared.everything, links))
+    step = StepResult(links, _list_files_read(request, shared.everything, links))
     del shared, libraries
     if request.form == CUBIN:
         step.pieces = [links[0].image]
@@ -130,18 +132,18 @@ def make_step(
         identifier = module_id_of_file(request.output or DEFAULT_OUTPUTS[UNIT], working_directory())
         step.pieces = make_unit(identifier, container, machine)
     else:
-        host_object = prepared[0] if prepared else prepare_object(request, links[-1], machine)
+        host_object = prepared[0] if prepared else _prepare_object(request, links[-1], machine)
         step.pieces = host_object.pieces(container)
     step.finishing_ms = elapsed_ms(packed_at, now())
     return step
 
 
-def has_diagnostics(sink: Sink, links: Sequence[Link]) -> bool:
+def _has_diagnostics(sink: Sink, links: Sequence[Link]) -> bool:
     """Return whether the step or a link reported diagnostics, which may still read the inputs."""
     return bool(sink.diagnostics) or any(link.sink.diagnostics for link in links)
 
 
-def unmap_inputs(request: Request, shared: SharedInputs, *, keeps: bool) -> None:
+def _unmap_inputs(request: Request, shared: SharedInputs, *, keeps: bool) -> None:
     """Unmap the inputs while other threads still pack, with the help of threads that are free.
 
     With `keeps` the inputs are copied, for diagnostics.
@@ -153,14 +155,14 @@ def unmap_inputs(request: Request, shared: SharedInputs, *, keeps: bool) -> None
         use_threads(threads_before)
 
 
-def prepare_object(request: Request, link: Link, machine: str) -> HostObject:
+def _prepare_object(request: Request, link: Link, machine: str) -> HostObject:
     """Return the host object of the step, without the fat binary; `link` is the step's last one."""
     return HostObject(
-        find_units(link), machine, hides=request.hides, backwards=request.optimizes_host
+        _find_units(link), machine, hides=request.hides, backwards=request.optimizes_host
     )
 
 
-def list_files_read(request: Request, inputs: Sequence[Input], links: Sequence[Link]) -> list[str]:
+def _list_files_read(request: Request, inputs: Sequence[Input], links: Sequence[Link]) -> list[str]:
     """Return the files of the inputs, with members of thin archives, and the options files."""
     members: dict[str, list[str]] = {}
     for link in links:
@@ -203,7 +205,7 @@ def write_step(step: StepResult, output: str, sink: Sink) -> None:
         file.discard()
 
 
-def find_units(link: Link) -> list[Unit]:
+def _find_units(link: Link) -> list[Unit]:
     """Return the units, i.e. linked modules, that the object registers.
 
     Like nvcc's object, it registers those that `link`, the last one of the step, lists. Those that
@@ -226,7 +228,7 @@ def find_units(link: Link) -> list[Unit]:
     return units
 
 
-def find_compiler_machine(compiler: str | None) -> str:
+def _find_compiler_machine(compiler: str | None) -> str:
     """Return the -cpu-arch name of a host compiler's target; that of this machine if it is unknown.
 
     `compiler` is the path of the compiler or of its directory.

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def write_depfiles(request: Request, step: StepResult, sink: Sink) -> None:
     """Write depfiles with a rule that names all files that the step read."""
     target = str(request.values.get("depfile_target") or request.report_name or request.output)
-    for file in list_depfiles(request):
+    for file in _list_depfiles(request):
         write_depfile(file, target, step.files_read, sink)
 
 
-def list_depfiles(request: Request) -> list[str]:
+def _list_depfiles(request: Request) -> list[str]:
     """Return the files of --depfile; with %a one for each architecture."""
     paths = []
     for arch in request.archs:

@@ -62,17 +62,17 @@ def run_all() -> Iterator[Check]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Check("interpreter", OK, f"Python {version}, {sys.executable}")
     yield Check("native code", OK, OBJECT_PATH)
-    yield check_program()
-    yield check_bundle()
-    yield from check_codecs()
-    yield from check_compilers()
+    yield _check_program()
+    yield _check_bundle()
+    yield from _check_codecs()
+    yield from _check_compilers()
     yield from check_toolkit()
-    yield from check_extras()
+    yield from _check_extras()
     yield check_server()
-    yield from check_limits()
+    yield from _check_limits()
 
 
-def check_program() -> Check:
+def _check_program() -> Check:
     """Check that a native program starts this pylink."""
     program = find_native_program()
     if program is not None:
@@ -85,7 +85,7 @@ def check_program() -> Check:
     )
 
 
-def check_bundle() -> Check:
+def _check_bundle() -> Check:
     """Check the start-up bundle that a link uses: the first that exists, like in the launcher."""
     cache = cache_directory()
     places = [(bundle.PATH, "in the package"), (bundle.SHIPPED, "of the wheel")]
@@ -109,7 +109,7 @@ def check_bundle() -> Check:
     return Check("bundle", SLOW, text, fix)
 
 
-def check_codecs() -> Iterator[Check]:
+def _check_codecs() -> Iterator[Check]:
     """Check that the packages that decompress device code are installed."""
     for module, codec in CODECS.items():
         if is_installed(module):
@@ -121,7 +121,7 @@ def check_codecs() -> Iterator[Check]:
             yield Check(module, MISSING, text, f"{sys.executable} -m pip install {module}")
 
 
-def check_compilers() -> Iterator[Check]:
+def _check_compilers() -> Iterator[Check]:
     """Check for the compilers of PTX and LTO-IR, ptxas and nvJitLink."""
     tools = list(cuda_tools("ptxas"))
     fix = f"{sys.executable} -m pip install 'pylink-cuda[cuda]'"
@@ -159,7 +159,7 @@ def check_toolkit() -> Iterator[Check]:
         yield Check("overlay", NOTE, text, f"pylink toolkit-overlay toolkit --cuda {toolkit}")
 
 
-def check_extras() -> Iterator[Check]:
+def _check_extras() -> Iterator[Check]:
     """Check which optional dependencies are installed."""
     for extra, (modules, use) in EXTRAS.items():
         lacking = [module for module in modules if not is_installed(module)]
@@ -188,7 +188,7 @@ def check_server() -> Check:
     return Check("server", OK, path)
 
 
-def check_limits() -> Iterator[Check]:
+def _check_limits() -> Iterator[Check]:
     """Check the limits of this process: processors, memory and open files."""
     cores = count_cores()
     yield Check("processors", OK, f"{cores} for this process")

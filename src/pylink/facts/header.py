@@ -83,13 +83,13 @@ RELOCATION_COLUMNS = ("form", "shift", "width", "bytes", "loader", "mark", "clea
 FIRST_MERCURY = 0x10000  # number of the first mercury type of relocation
 
 
-def elf_numbers() -> Iterator[str]:
+def _elf_numbers() -> Iterator[str]:
     """Yield the lines of elfnumbers.pxd: all numbers of `elf`, and tags of dynamic segments."""
     for module in (elf, dynamictags):
         yield from enum_lines(integer_constants(module, ("",)))
 
 
-def relocation_names() -> dict[str, int]:
+def _relocation_names() -> dict[str, int]:
     """Return the numbers of relocation types by name, such as R_CUDA_64 or R_MERCURY_64.
 
     A mercury type has the name of its twin: the plain type at the same place of the machine code.
@@ -101,10 +101,10 @@ def relocation_names() -> dict[str, int]:
     return names
 
 
-def relocation_rows(names: Mapping[str, int]) -> Iterator[str]:
+def _relocation_rows(names: Mapping[str, int]) -> Iterator[str]:
     """Yield a C row of RelocationFacts for each number; mercury numbers follow the plain ones.
 
-    `names` is the result of `relocation_names`.
+    `names` is the result of `_relocation_names`.
     """
     forms = {form: number for number, form in enumerate(relocations.FORMS)}
     plain = relocations.RELOCATIONS
@@ -132,10 +132,10 @@ PLAIN_END = max(release.relocations for release in releases.RELEASES)
 MERCURY_END = max(release.mercury_relocations for release in releases.RELEASES)
 
 
-def relocation_tables() -> Iterator[str]:
+def _relocation_tables() -> Iterator[str]:
     """Yield the lines of relocationtypes.pxd: FORM_ and R_ numbers, and RelocationFacts by type."""
-    names = relocation_names()
-    rows = list(relocation_rows(names))
+    names = _relocation_names()
+    rows = list(_relocation_rows(names))
     columns = [f"        uint8_t {column}" for column in RELOCATION_COLUMNS]
     columns.append("        uint32_t plain")
     yield from enum_lines({f"FORM_{form}": number for number, form in enumerate(relocations.FORMS)})
@@ -155,7 +155,7 @@ def relocation_tables() -> Iterator[str]:
     yield ""
 
 
-def attribute_tables() -> Iterator[str]:
+def _attribute_tables() -> Iterator[str]:
     """Yield the lines of attributetypes.pxd: EIATTR_ numbers, how they merge, AttributeFacts."""
     yield from enum_lines(
         {f"EIATTR_{name}": number for number, name in attributes.EIATTR.items() if number > 1}
@@ -199,7 +199,7 @@ FORMAT_COLUMNS = {
 }
 
 
-def format_tables() -> Iterator[str]:
+def _format_tables() -> Iterator[str]:
     """Yield the lines of objectformats.pxd: fields of ELF headers, by number of the format."""
     rows = [
         "{" + ", ".join(f"{getattr(row, column):#x}u" for column in FORMAT_COLUMNS) + "}"
@@ -210,7 +210,7 @@ def format_tables() -> Iterator[str]:
     yield from table_lines("FormatFacts", columns, "FORMAT", rows)
 
 
-def trait_tables() -> Iterator[str]:
+def _trait_tables() -> Iterator[str]:
     """Yield the lines of traits.pxd: the families, and the traits of families and releases."""
     yield from enum_lines(integer_constants(target, ("FAMILY_A", "FAMILY_B", "FAMILY_C")))
     yield from enum_lines({"FAMILY_COUNT": len(target.FAMILY_TRAITS)})
@@ -226,7 +226,7 @@ def trait_tables() -> Iterator[str]:
     yield ""
 
 
-def class_numbers(groups: Mapping[str, type]) -> Iterator[str]:
+def _class_numbers(groups: Mapping[str, type]) -> Iterator[str]:
     """Yield lines of enums with the numbers in classes; `groups` has the classes by prefix.
 
     The number LIVE of a class with the prefix EF_ becomes EF_LIVE.
@@ -238,17 +238,17 @@ def class_numbers(groups: Mapping[str, type]) -> Iterator[str]:
 
 def row_numbers() -> Iterator[str]:
     """Yield the lines of rownumbers.pxd: the constants of the classes in `rownumbers`."""
-    yield from class_numbers(rownumbers.PREFIXES)
+    yield from _class_numbers(rownumbers.PREFIXES)
     yield from enum_lines({"NO_STACK_BOUND": rownumbers.NO_STACK_BOUND})
 
 
-def input_kinds() -> Iterator[str]:
+def _input_kinds() -> Iterator[str]:
     """Yield the lines of inputkinds.pxd: IN_ numbers of the kinds of inputs."""
     kinds = {name: value for name, value in vars(inputkinds).items() if isinstance(value, int)}
     yield from enum_lines({f"IN_{name}": value for name, value in kinds.items()})
 
 
-def container_numbers() -> Iterator[str]:
+def _container_numbers() -> Iterator[str]:
     """Yield the lines of containernumbers.pxd: headers of fat binaries and archives."""
     yield from enum_lines(
         {
@@ -261,7 +261,7 @@ def container_numbers() -> Iterator[str]:
     )
 
 
-def size_numbers() -> Iterator[str]:
+def _size_numbers() -> Iterator[str]:
     """Yield the lines of sizenumbers.pxd: PART_ numbers of the purposes of bytes, and a limit."""
     parts = {f"PART_{name}": number for number, name in enumerate(sizenumbers.PARTS)}
     yield from enum_lines({**parts, "MOST_DOTS": sizenumbers.MOST_DOTS})
@@ -269,20 +269,20 @@ def size_numbers() -> Iterator[str]:
 
 # One header for each subject, so that a changed fact rebuilds only the modules that use it.
 HEADERS: dict[str, Callable[[], Iterator[str]]] = {
-    "elfnumbers.pxd": elf_numbers,
+    "elfnumbers.pxd": _elf_numbers,
     "sectionkinds.pxd": section_kinds,
     "sectionrules.pxd": rules_by_type,
-    "relocationtypes.pxd": relocation_tables,
-    "attributetypes.pxd": attribute_tables,
-    "objectformats.pxd": format_tables,
-    "traits.pxd": trait_tables,
+    "relocationtypes.pxd": _relocation_tables,
+    "attributetypes.pxd": _attribute_tables,
+    "objectformats.pxd": _format_tables,
+    "traits.pxd": _trait_tables,
     "kernelmodes.pxd": lambda: enum_lines(integer_constants(kernelmodes, ("MODE_", "UPDATE_"))),
     "rownumbers.pxd": row_numbers,
-    "inputkinds.pxd": input_kinds,
-    "picknumbers.pxd": lambda: class_numbers(picknumbers.PREFIXES),
-    "outcomes.pxd": lambda: class_numbers(outcomes.PREFIXES),
-    "containernumbers.pxd": container_numbers,
-    "sizenumbers.pxd": size_numbers,
+    "inputkinds.pxd": _input_kinds,
+    "picknumbers.pxd": lambda: _class_numbers(picknumbers.PREFIXES),
+    "outcomes.pxd": lambda: _class_numbers(outcomes.PREFIXES),
+    "containernumbers.pxd": _container_numbers,
+    "sizenumbers.pxd": _size_numbers,
     "instructions.pxd": lambda: enum_lines(integer_constants(instructions, ("",))),
     "dwarf.pxd": lambda: enum_lines(integer_constants(dwarf, ("",))),
     "bitstreamnumbers.pxd": lambda: enum_lines(integer_constants(bitstreamnumbers, ("",))),
@@ -294,7 +294,7 @@ def header_texts() -> dict[str, str]:
     return {name: HEAD + "\n".join(lines()) for name, lines in HEADERS.items()}
 
 
-def columns_text(native: Path) -> str:
+def _columns_text(native: Path) -> str:
     """Return the text of columns.pxd: for each row struct its columns as `name:code name:code ...`.
 
     Codes are those of Python's struct. `native` is the directory of the native sources.
@@ -318,7 +318,7 @@ def columns_text(native: Path) -> str:
 
 def write_headers(native: Path, directory: Path) -> None:
     """Write the headers that changed to `directory`; `native` has the native sources."""
-    for name, text in (*header_texts().items(), (COLUMNS_NAME, columns_text(native))):
+    for name, text in (*header_texts().items(), (COLUMNS_NAME, _columns_text(native))):
         path = directory / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             directory.mkdir(parents=True, exist_ok=True)

@@ -201,7 +201,7 @@ def tool_number(toolkit: int, patch: int) -> int:
     return toolkit * 1000 + patch
 
 
-def release_of(toolkit: int, patch: int = 0) -> Release | None:
+def _release_of(toolkit: int, patch: int = 0) -> Release | None:
     """Return the row of the release that a tool belongs to; None for an unknown toolkit.
 
     With patch level 0, it is the last row of the toolkit.
@@ -216,7 +216,7 @@ def release_named(version: str) -> Release | None:
     numbers = [int(part) if part.isdecimal() else -1 for part in version.split(".")]
     if not 2 <= len(numbers) <= 3 or min(numbers) < 0:
         return None
-    return release_of(10 * numbers[0] + numbers[1], numbers[2] if len(numbers) == 3 else 0)
+    return _release_of(10 * numbers[0] + numbers[1], numbers[2] if len(numbers) == 3 else 0)
 
 
 def release_to_follow(asked: str | None, toolkit: int, patch: int = 0) -> Release:
@@ -230,7 +230,7 @@ def release_to_follow(asked: str | None, toolkit: int, patch: int = 0) -> Releas
     if toolkit < OLDEST_DEFAULT.toolkit:
         return OLDEST_DEFAULT
     nearest = max(row.toolkit for row in RELEASES if row.toolkit <= toolkit)
-    return release_of(nearest, patch if nearest == toolkit else 0) or OLDEST_DEFAULT
+    return _release_of(nearest, patch if nearest == toolkit else 0) or OLDEST_DEFAULT
 
 
 def code_bounds(release: Release) -> tuple[int, int]:
@@ -257,7 +257,7 @@ def code_traits_of(toolkit: int, patch: int) -> int:
     With patch level 0, the first row of the toolkit counts.
     """
     rows = [row for row in RELEASES if row.toolkit == toolkit]
-    row = release_of(toolkit, patch) if patch else rows[0] if rows else None
+    row = _release_of(toolkit, patch) if patch else rows[0] if rows else None
     return row.traits & CODE_TRAITS if row else 0
 
 

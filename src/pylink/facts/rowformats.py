@@ -33,7 +33,7 @@ ROWS = (
 )
 
 
-def struct_format(native: Path, file: str, row: str) -> str:
+def _struct_format(native: Path, file: str, row: str) -> str:
     """Return the format, for Python's struct, of the packed struct `row`, with structs inside it.
 
     `file` is the source that defines it, below the directory `native`.
@@ -41,14 +41,14 @@ def struct_format(native: Path, file: str, row: str) -> str:
     text = re.sub(r"#.*", "", (native / file).read_text(encoding="utf-8"))
     (body,) = re.findall(rf"packed struct {row}:\n((?:[ \t]+.*\n|\n)+)", text)
     fields = re.findall(r"^ +(\w+) \w+(?:\[(\d+)\])?\s*$", body, re.MULTILINE)
-    codes = [(STRUCT_CODES.get(kind) or struct_format(native, file, kind)) for kind, _ in fields]
+    codes = [(STRUCT_CODES.get(kind) or _struct_format(native, file, kind)) for kind, _ in fields]
     return "".join(code * int(count or 1) for code, (_, count) in zip(codes, fields, strict=True))
 
 
 def module_text(native: Path) -> str:
     """Return the text of rowformats.py; `native` is the directory of the native sources."""
     lines = [
-        f'# {row} of {file}.\n{name} = Struct("<{struct_format(native, file, row)}")\n'
+        f'# {row} of {file}.\n{name} = Struct("<{_struct_format(native, file, row)}")\n'
         for name, file, row in ROWS
     ]
     return HEAD + "".join(lines)

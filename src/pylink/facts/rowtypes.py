@@ -24,7 +24,7 @@ from __future__ import annotations
 '''
 
 
-def parse_structs(text: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+def _parse_structs(text: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     """Yield name, description and columns of every packed struct in `text`, a native source.
 
     The description is the comment above the struct. A column is a pair of its name and its comment.
@@ -45,7 +45,7 @@ def module_text(native: Path) -> str:
     """Return the text of rows.py; `native` is the directory of the native sources."""
     lines = [HEAD]
     for file in ROW_FILES:
-        for name, description, columns in parse_structs(
+        for name, description, columns in _parse_structs(
             (native / file).read_text(encoding="utf-8")
         ):
             lines.append(f"\nclass {name}:")

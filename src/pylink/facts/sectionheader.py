@@ -8,8 +8,8 @@ from pylink.facts import elf, sectionkinds, sectiontable
 from pylink.facts.headerlines import enum_lines, integer_constants
 from pylink.facts.sectiontable import Kind
 
-# Columns of the C rows: attributes of `Kind`, except for the ones that `kind_row` sets. There,
-# `given` is `has_bytes` and `what` is `features`; `slot_numbers` explains `slot`.
+# Columns of the C rows: attributes of `Kind`, except for the ones that `_kind_row` sets. There,
+# `given` is `has_bytes` and `what` is `features`; `_slot_numbers` explains `slot`.
 _BYTES = """
     ranks[3] nobits given free owner patched mercury place omit link info size twin entsize stem
     exact brought entity_kind trait slot bytes_shrunk first_bank
@@ -29,7 +29,7 @@ MAX_BANK = 17
 RANKS = len(sectiontable.LEAN_RANKS)
 
 
-def kind_names() -> dict[str, int]:
+def _kind_names() -> dict[str, int]:
     """Return the numbers of all kinds by their C names, such as K_TEXT."""
     kinds = {kind.number for kind in sectiontable.kinds()}
     names: dict[str, int] = {}
@@ -42,7 +42,7 @@ def kind_names() -> dict[str, int]:
     return names
 
 
-def slot_numbers(kinds: tuple[Kind, ...]) -> dict[int, int]:
+def _slot_numbers(kinds: tuple[Kind, ...]) -> dict[int, int]:
     """Return, by kind of section that a function can have, the number of its bit (slot).
 
     The bits are those of the word that `MAX_SLOTS` limits.
@@ -54,7 +54,7 @@ def slot_numbers(kinds: tuple[Kind, ...]) -> dict[int, int]:
     return slot_of
 
 
-def kind_row(kind: Kind, slot: int) -> str:
+def _kind_row(kind: Kind, slot: int) -> str:
     """Return the C row of a kind; `slot` is the number of its bit, or 0."""
     name = kind.names[0].decode().replace("{bank}", "") if kind.names else ""
     values = {
@@ -112,8 +112,8 @@ def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
     places = (str(sectiontable.LEAN_RANKS.index(rank)) for rank in range(RANKS))
     yield f"    static const uint8_t LEAN_PLACE[] FACTS_UNUSED = {{{', '.join(places)}}};"
     yield "    static const KindFacts KIND[] FACTS_UNUSED = {"
-    slot_of = slot_numbers(kinds)
-    yield from (f"        {kind_row(kind, slot_of.get(kind.number, 0))}," for kind in kinds)
+    slot_of = _slot_numbers(kinds)
+    yield from (f"        {_kind_row(kind, slot_of.get(kind.number, 0))}," for kind in kinds)
     yield "    };"
     yield "    typedef struct {"
     yield from (f"{line};" for line in rule)
@@ -178,7 +178,7 @@ def _byte_list(values: list[int]) -> str:
 def section_kinds() -> Iterator[str]:
     """Yield the lines of sectionkinds.pxd: K_ numbers, constants of the table, and KindFacts."""
     kinds = sectiontable.kinds()
-    yield from enum_lines({**kind_names(), "KIND_COUNT": len(kinds)})
+    yield from enum_lines({**_kind_names(), "KIND_COUNT": len(kinds)})
     banks = ("POOL_", "USER_", "PIC_")
     prefixes = ("FREE_", "PLACE_", "RANK_", "OMIT_", "HEAD_", "SIZE_", "IS_", *banks)
     yield from enum_lines(integer_constants(sectiontable, prefixes))

@@ -45,19 +45,19 @@ def as_csv(answer: Answer) -> str:
 def answer_question(
     database: Database, question: Question, form: str, top: int, plot: str | None
 ) -> None:
-    """Ask a question, whose tables must exist, and show the answer as `show_answer` does.
+    """Ask a question, whose tables must exist, and show the answer as `_show_answer` does.
 
     `plot` is a file to draw bars in, None for no plot.
     """
     database.protect()
     answer = database.ask(question.query)
     bars = [] if plot is None else _bars(question, answer)
-    show_answer(question.about, answer, form, top)
+    _show_answer(question.about, answer, form, top)
     if plot is not None:
-        write_plot(plot, question, answer, bars)
+        _write_plot(plot, question, answer, bars)
 
 
-def show_answer(title: str, answer: Answer, form: str, top: int) -> None:
+def _show_answer(title: str, answer: Answer, form: str, top: int) -> None:
     """Print the answer in the form "json" or "csv", else as a table of `top` rows."""
     if form in ("json", "csv"):
         show(as_json(answer) if form == "json" else as_csv(answer))
@@ -106,7 +106,7 @@ def _plot_format(path: str) -> str:
     return path.rpartition(".")[2].lower()
 
 
-def write_plot(
+def _write_plot(
     path: str, question: Question, answer: Answer, bars: Sequence[tuple[str, float]]
 ) -> None:
     """Write the bars of the largest values to a file, in the format of its suffix."""

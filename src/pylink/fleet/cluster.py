@@ -90,7 +90,7 @@ class Dask:
 
         def start(task: T, loss_count: int) -> None:
             """Start a task on the cluster, after `loss_count` KilledWorker errors."""
-            future = self._client.submit(run_checked, versions(), function, task, pure=False)
+            future = self._client.submit(_run_checked, versions(), function, task, pure=False)
             running[future] = (task, loss_count)
             future.add_done_callback(finished.put)
 
@@ -155,7 +155,7 @@ def versions() -> tuple[str, ...]:
     return (__version__, need("lz4").__version__, need("xxhash").VERSION)
 
 
-def run_checked(expected: tuple[str, ...], function: Callable[[T], R], task: T) -> R:
+def _run_checked(expected: tuple[str, ...], function: Callable[[T], R], task: T) -> R:
     """Run a task; EngineError if other versions than `expected` are installed here."""
     if versions() != expected:
         raise EngineError(

@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(parsed: argparse.Namespace) -> int:
     if (parsed.question is None) == (parsed.sql is None):
         raise ValueError(f"ask one of {', '.join(QUESTIONS)}, or --sql QUERY")
-    question = QUESTIONS[parsed.question] if parsed.sql is None else sql_question(parsed.sql)
+    question = QUESTIONS[parsed.question] if parsed.sql is None else _sql_question(parsed.sql)
     if parsed.plot is not None:
         answers.check_plot(parsed.plot, question)
     index = Index(parsed.index)
@@ -68,7 +68,7 @@ def _main(parsed: argparse.Namespace) -> int:
     runner = arguments.make_engine(parsed.scheduler)
     try:
         make_tables(database, index, question, runner)
-        if parsed.confirm and not report_confirmation(database, runner):
+        if parsed.confirm and not _report_confirmation(database, runner):
             return 1
     finally:
         runner.close()
@@ -76,7 +76,7 @@ def _main(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def sql_question(text: str) -> Question:
+def _sql_question(text: str) -> Question:
     """Return the question of an SQL query; a plot shows the last column by the first.
 
     Its `needs` are those of the tables functions, saving and blockers that the query names.
@@ -106,7 +106,7 @@ def make_tables(
         database.add_table(name, FOLDING_TABLES[name], rows, schema)
 
 
-def report_confirmation(database: Database, runner: Engine) -> bool:
+def _report_confirmation(database: Database, runner: Engine) -> bool:
     """Compare sections with equal digests and report to stderr; False if any differs or is gone."""
     result = confirm(database, runner)
     print_note(

@@ -76,7 +76,7 @@ def _main(parsed: argparse.Namespace) -> int:
         if not os.path.isdir(name):
             raise ValueError(f"{name}: not a directory")
     index = Index.open_or_make(parsed.output)
-    names = None if parsed.changed_from is None else read_names(parsed.changed_from)
+    names = None if parsed.changed_from is None else _read_names(parsed.changed_from)
     targets = os.path.abspath(parsed.targets) if parsed.targets else parsed.targets
     runner = arguments.make_engine(parsed.scheduler, min(MOST_THREADS, count_cores()))
     try:
@@ -98,7 +98,7 @@ def _main(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def read_names(file: str) -> list[bytes]:
+def _read_names(file: str) -> list[bytes]:
     """Read the names in a file; `-` is standard input. ValueError if it cannot be read.
 
     NULs separate them if there is one, as in the output of `find -print0`, else line feeds do.

@@ -84,7 +84,7 @@ def confirm(database: Database, engine: Engine, schema: str = "main") -> Confirm
     total = Confirmation(0, 0, [], [])
     rows = database.stream(_PAIRS.format(s=schema))
     pairs = (Pair(SectionPlace(*row[:5]), SectionPlace(*row[5:10]), row[10]) for row in rows)
-    for result in engine.map(compare_pairs, split_pairs(pairs)):
+    for result in engine.map(_compare_pairs, _split_pairs(pairs)):
         total.compared += result.compared
         total.bytes += result.bytes
         total.different += result.different
@@ -94,7 +94,7 @@ def confirm(database: Database, engine: Engine, schema: str = "main") -> Confirm
     return total
 
 
-def split_pairs(pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
+def _split_pairs(pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
     """Split pairs into tasks; pairs whose first sections are in one file stay together."""
     task: list[Pair] = []
     for pair in pairs:
@@ -106,7 +106,7 @@ def split_pairs(pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
         yield tuple(task)
 
 
-def compare_pairs(pairs: tuple[Pair, ...]) -> Confirmation:
+def _compare_pairs(pairs: tuple[Pair, ...]) -> Confirmation:
     """Compare the two sections of each pair byte by byte, and return the result for all pairs."""
     result = Confirmation(0, 0, [], [])
     objects = ObjectCache()

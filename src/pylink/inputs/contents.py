@@ -89,7 +89,7 @@ class DeviceContents:
                 break
             texts.append(arenas[arena_numbers[number]][offset : offset + sizes[number]])
         if texts and len(texts) == len(numbers):
-            ids = decode_single_names(texts)
+            ids = _decode_single_names(texts)
             if ids is not None:
                 return list(zip(ids, repeat(True), strict=False))
         encoding, errors = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
@@ -122,7 +122,7 @@ class DeviceContents:
         )
 
 
-def decode_single_names(texts: Sequence[bytes]) -> list[str] | None:
+def _decode_single_names(texts: Sequence[bytes]) -> list[str] | None:
     """Return the name in each text; None unless each text is one name and a zero byte after it.
 
     All are decoded at once: one by one, they would take four times as long.

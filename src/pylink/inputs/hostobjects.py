@@ -98,7 +98,7 @@ def pick_entries(
     )
     chooser = Chooser(job.target, optimizes=job.optimizes, parts_accelerated=parts_accelerated)
     picked, unmatched = pick(chooser)
-    if requested is None and chooser.met_accelerated and follows_parting_release(picked):
+    if requested is None and chooser.met_accelerated and _follows_parting_release(picked):
         return pick(Chooser(job.target, optimizes=job.optimizes, parts_accelerated=True))
     return picked, unmatched
 
@@ -127,7 +127,7 @@ def pick_rows(contents: ScannedInputs, target: Target, *, optimizes: bool) -> by
     return _pick(contents.contents, contents.faults, chooser, NO_LIMIT, {})[0]
 
 
-def follows_parting_release(picked: Picks) -> bool:
+def _follows_parting_release(picked: Picks) -> bool:
     """Return whether a picked cubin is of a release that parts accelerated code from other code.
 
     Such a release, from 13.1 on, links code with the suffix `a` only for targets with this suffix.
@@ -137,13 +137,13 @@ def follows_parting_release(picked: Picks) -> bool:
         pick = Pick(picked.rows, number)
         if pick.kind != CUBIN or pick.state != PickState.GOOD:
             continue
-        toolkit = read_toolkit(picked.peek(pick))
+        toolkit = _read_toolkit(picked.peek(pick))
         if release_to_follow(None, toolkit).traits & TRAIT_PARTS_ACCELERATED:
             return True
     return False
 
 
-def read_toolkit(cubin: bytes) -> int:
+def _read_toolkit(cubin: bytes) -> int:
     """Return the toolkit that compiled a cubin, 131 for 13.1; 0 if it is damaged or names none."""
     files, _, _, faults = elfread.parse(cubin, bytes(8) + len(cubin).to_bytes(8, "little"))
     return 0 if faults else files[0].toolkit

@@ -158,7 +158,7 @@ class Libraries:
         object or archive (`static`) has the module, too, or another library defines its
         registration: each module is registered once. The first of two equal ones counts.
         """
-        static = static_modules(job, sources, contents)
+        static = _static_modules(job, sources, contents)
         registered = set(static)
         owned = {identifier for library in self.libraries for identifier in library.closed}
         linked: dict[int, set[int]] = {}
@@ -213,7 +213,7 @@ class Libraries:
             identifier
             for identifier, module in static.items()
             if module.in_archive
-            and any(registers_itself(library, identifier) for library in libraries)
+            and any(_registers_itself(library, identifier) for library in libraries)
         }
         contained = find_contained(static, libraries) if optional else set()
         has_runtime = not job.options.keep_system_libraries
@@ -231,7 +231,7 @@ class Libraries:
     def owner(self, identifier: bytes) -> str:
         """Return the file of the first library whose image registers the module."""
         return next(
-            library.file for library in self.libraries if registers_itself(library, identifier)
+            library.file for library in self.libraries if _registers_itself(library, identifier)
         )
 
     def _distinct_libraries(self) -> list[Library]:
@@ -253,7 +253,7 @@ class Libraries:
             self.anchors[os.fsdecode(identifier)] = os.fsdecode(library.anchor or b"")
 
 
-def static_modules(job: Job, sources: Sources, contents: DeviceContents) -> dict[bytes, Module]:
+def _static_modules(job: Job, sources: Sources, contents: DeviceContents) -> dict[bytes, Module]:
     """Return the modules that the program registers from objects and archives, by id.
 
     A module in both is that of the object: the host program contains every object, but only those
@@ -275,7 +275,7 @@ def static_modules(job: Job, sources: Sources, contents: DeviceContents) -> dict
     return modules
 
 
-def registers_itself(library: Library, identifier: bytes) -> bool:
+def _registers_itself(library: Library, identifier: bytes) -> bool:
     """Return whether the library registers the module itself, maybe by a hidden function."""
     return identifier in library.closed or (
         identifier in library.contained and identifier not in library.open

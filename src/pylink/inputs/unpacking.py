@@ -101,7 +101,7 @@ def unpack(
     hosts, picked = unpack_hosted(job, scanned, sink)
     if job.options.cpu_arch is not None or len(set(hosts.machines())) > 1:
         warn_of_machines(job, hosts, sink)
-    classify_files(picked, sink)
+    _classify_files(picked, sink)
     numbers_taken = picked.taken_sources()
     if all(is_system(job, sources.names[number]) for number in numbers_taken):
         _refuse_without_code(job, hosts, sink)
@@ -119,9 +119,9 @@ def unpack(
     rows, numbers = picked.cubins()
     loaded = None
     if not compile_inputs and libraries is None:
-        loaded = load_without_runtime(job, picked, rows, numbers, shared, sink)
+        loaded = _load_without_runtime(job, picked, rows, numbers, shared, sink)
     if loaded is None:
-        loaded = load_cubins(job, picked, rows, numbers, shared, sink)
+        loaded = _load_cubins(job, picked, rows, numbers, shared, sink)
     loaded.modules = modules
     opened = OpenedInputs(sources, hosts, libraries, set(numbers_taken))
     if modules:  # their references are known only after they are compiled
@@ -130,7 +130,7 @@ def unpack(
     return finish_load(loaded, opened, sink)
 
 
-def load_without_runtime(
+def _load_without_runtime(
     job: Job,
     picked: Picks,
     rows: bytes,
@@ -151,12 +151,12 @@ def load_without_runtime(
     rows = rows[: PICK.size * count]
     if not count or sum(Pick(rows, number).full_size for number in range(count)) > SMALL_SIZE:
         return None
-    loaded = load_cubins(job, picked, rows, numbers[:count], shared, sink)
+    loaded = _load_cubins(job, picked, rows, numbers[:count], shared, sink)
     is_needed = find_missing(loaded.arena, loaded.extents, with_driver=True)
     return None if is_needed else loaded
 
 
-def load_cubins(
+def _load_cubins(
     job: Job,
     picked: Picks,
     rows: bytes,
@@ -237,7 +237,7 @@ def add_optimized(
     ]
     names, source_numbers = list(loaded.names), list(loaded.source_numbers)
     if cubin is not None:
-        place = 0 if first else find_lto_position(loaded)
+        place = 0 if first else _find_lto_position(loaded)
         rows.insert(place, pack_cubin_row(-1, 0, len(cubin)))
         names.insert(place, LTO_CUBIN)
         source_numbers.insert(place, len(loaded.opened.sources))
@@ -249,7 +249,7 @@ def add_optimized(
     return finish_load(linked, loaded.opened, sink)
 
 
-def find_lto_position(loaded: Loaded) -> int:
+def _find_lto_position(loaded: Loaded) -> int:
     """Return the index among the cubins at which the result of LTO is inserted."""
     hosted = [module.number for module in loaded.modules if module.hosted]
     if not hosted:
@@ -273,7 +273,7 @@ def finish_load(loaded: Loaded, opened: OpenedInputs, sink: Sink, lent: bytes = 
         warn_of_skipped(loaded, sources, sink)
     numbers = {*loaded.source_numbers, *(module.number for module in loaded.modules)}
     if job.options.register_link_binaries is not None:
-        registered = find_registered(job, sources, numbers)
+        registered = _find_registered(job, sources, numbers)
         if loaded.modules:
             unlisted = {module.number for module in loaded.modules if not module.hosted}
             registered = [number for number in registered if number not in unlisted]
@@ -293,7 +293,7 @@ def finish_load(loaded: Loaded, opened: OpenedInputs, sink: Sink, lent: bytes = 
     return loaded
 
 
-def find_registered(job: Job, sources: Sources, numbers: set[int]) -> list[int]:
+def _find_registered(job: Job, sources: Sources, numbers: set[int]) -> list[int]:
     """Return the sources whose device code the host program must register, by nvlink's rule.
 
     `numbers` are the sources that are linked. Other inputs, and members of archives that the host
@@ -334,7 +334,7 @@ def gather_cubins(
     return Loaded(job, names, arena, extents)
 
 
-def classify_files(picked: Picks, sink: Sink) -> None:
+def _classify_files(picked: Picks, sink: Sink) -> None:
     """Classify the sources that are not cubins and have no entries; refuse unknown files."""
     sources = picked.sources
     host_files = [number for number in picked.bare if sources.names[number].endswith(".cubin")]

@@ -63,7 +63,7 @@ def find_reader(section: Section) -> Reader | None:
     if name == ".nv.prototype":
         return prototypes
     if is_notes(section):
-        return note_fields
+        return _note_fields
     return None
 
 
@@ -165,7 +165,7 @@ def notes(image: Image, section: Section) -> list[Note]:
     return rows
 
 
-def note_fields(image: Image, section: Section) -> list[NoteField]:
+def _note_fields(image: Image, section: Section) -> list[NoteField]:
     """Return the fields of all notes of a section."""
     return [field for note in notes(image, section) for field in note.fields]
 

@@ -155,7 +155,7 @@ def sections_of(source: ByteSource) -> list[FileSection]:
     return sections
 
 
-def section_at(sections: list[FileSection], offset: int) -> str:
+def _section_at(sections: list[FileSection], offset: int) -> str:
     """Return the name of the first section with the byte at `offset`; empty if there is none."""
     for section in sections:
         if section.start <= offset < section.end:
@@ -163,7 +163,7 @@ def section_at(sections: list[FileSection], offset: int) -> str:
     return ""
 
 
-def end_of_cubin(source: ByteSource, start: int) -> int | None:
+def _end_of_cubin(source: ByteSource, start: int) -> int | None:
     """Return the end offset of a cubin that starts at `start`; None if there is no cubin."""
     head = source.read(start, EHDR.size)
     if len(head) < EHDR.size or not head.startswith(ELF_MARK):
@@ -194,11 +194,11 @@ def find_device_code(source: ByteSource, sections: list[FileSection]) -> Iterato
 
     def embedded_at(start: int, *, is_container: bool) -> Embedded | None:
         """Return the container or cubin at `start`; None if only its magic number is there."""
-        name = section_at(sections, start)
+        name = _section_at(sections, start)
         if is_container:
             end = _end_of_container(source, start, is_expected=is_fatbin or name in FATBIN_SECTIONS)
         else:
-            end = end_of_cubin(source, start)
+            end = _end_of_cubin(source, start)
         return None if end is None else Embedded(start, end, name, is_container=is_container)
 
     position = 0  # offset of the next window

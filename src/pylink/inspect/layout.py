@@ -41,7 +41,7 @@ def round_up(value: int, align: int) -> int:
     return -(-value // max(align, 1)) * max(align, 1)
 
 
-def is_mercury(image: Image) -> bool:
+def _is_mercury(image: Image) -> bool:
     """Return whether the image's target has Mercury sections (sm_100 and later)."""
     return image.header["flags"] & 0xFF == 2  # the low byte of other targets differs
 
@@ -72,7 +72,7 @@ def expected_layout(image: Image, note_size: int) -> Layout:
             end, old_end = offset + section.file_size, old_offset + section.file_size
     else:
         end = max((s.offset + s.file_size for s in image.sections), default=FILE_HEADER_SIZE)
-    shoff = end if is_mercury(image) else round_up(end, 8)
+    shoff = end if _is_mercury(image) else round_up(end, 8)
     headers_end = shoff + SECTION_HEADER_SIZE * len(image.sections)
     count = len(image.segments)
     segments = _expected_segments(image, offsets, headers_end)
@@ -83,7 +83,7 @@ def expected_layout(image: Image, note_size: int) -> Layout:
 
 def _runs(image: Image) -> list[list[Section]]:
     """Return the sections of each loaded segment: adjacent sections with equal permissions."""
-    permission_bits = SHF_WRITE | SHF_EXECINSTR if is_mercury(image) else SHF_WRITE
+    permission_bits = SHF_WRITE | SHF_EXECINSTR if _is_mercury(image) else SHF_WRITE
     runs: list[list[Section]] = []
     previous = None
     for section in image.sections:

@@ -163,7 +163,7 @@ class FoldIndex:
         leaf, path = self._leaf(tree.root, item)
         if leaf.rows:
             verdict = verdicts.get(leaf.rows[0])
-            point = None if verdict is None else branching_point(verdict)
+            point = None if verdict is None else _branching_point(verdict)
             if point is not None and point not in path:
                 leaf.point = point
                 for other in (*leaf.rows, row):
@@ -194,7 +194,7 @@ class FoldIndex:
         return -1 if row < 0 else target_digest(item, row, self.tally)
 
 
-def branching_point(verdict: Verdict) -> BranchingPoint | None:
+def _branching_point(verdict: Verdict) -> BranchingPoint | None:
     """Return the section whose digest distinguishes the two objects; None if no section does."""
     index = verdict.index
     if index is not None and verdict.reason_row == FoldOutcome.BYTES_DIFFER:

@@ -125,8 +125,8 @@ class Verdict:
             if index is not None:
                 facts["size"] = len(cand.targets[index][1])
             if self.symbol is not None:
-                facts["symbol"] = describe_symbol(cand, self.symbol)
-                facts["twin"] = describe_symbol(ref, self.symbol)
+                facts["symbol"] = _describe_symbol(cand, self.symbol)
+                facts["twin"] = _describe_symbol(ref, self.symbol)
         return facts
 
     def __repr__(self) -> str:
@@ -138,7 +138,7 @@ def _name_entries(name: str, reference_name: str) -> str:
     return name if name == reference_name else f"{name}, where the reference has {reference_name},"
 
 
-def describe_symbol(item: MercuryObject, row: int) -> str:
+def _describe_symbol(item: MercuryObject, row: int) -> str:
     """Return a symbol as text: number, kind and name."""
     try:
         name, kind, _, _ = item.vectors.symbol(row)

@@ -28,10 +28,10 @@ def expand_names(values: dict[str, Value], output: str | None = None) -> None:
     for attribute in SIDE_OPTIONS:
         name = values.get(attribute)
         if isinstance(name, str) and "%" in name:
-            values[attribute] = expand_name(name, values, output or NO_OUTPUT)
+            values[attribute] = _expand_name(name, values, output or NO_OUTPUT)
 
 
-def expand_name(name: str, values: dict[str, Value], output: str = NO_OUTPUT) -> str:
+def _expand_name(name: str, values: dict[str, Value], output: str = NO_OUTPUT) -> str:
     """Return a name with %a (target), %o (output file) and %% replaced; other percent signs stay.
 
     `output` replaces %o if the link has no output file.

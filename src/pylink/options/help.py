@@ -240,7 +240,7 @@ HELP = {
 # fmt: on
 
 
-def usage_text(tool: str) -> str:
+def _usage_text(tool: str) -> str:
     """Return the usage line of a link; `tool` is pylink, which has commands, or nvlink."""
     command = "pylink [link]" if tool == "pylink" else tool
     return f"Usage  : {command} [options] <objects>\n"
@@ -249,13 +249,13 @@ def usage_text(tool: str) -> str:
 def short_help_text() -> str:
     """Return the text of `pylink --help`: the commands and common options, a line for each."""
     return f"""\
-{usage_text("pylink")}\
+{_usage_text("pylink")}\
          pylink <command> [options]
 
 Link CUDA device code that was compiled with -rdc=true, as nvlink does:
     pylink -arch=sm_90 main.o square.o -o program.cubin
 
-{commands_text()}
+{_commands_text()}
 Common options of a link
 ========================
 {"".join(map(_short_entry, COMMON))}
@@ -267,10 +267,10 @@ pylink help all       all of this (also: pylink --help all)
 
 def full_help_text() -> str:
     """Return the text of `pylink help all`."""
-    return usage_text("pylink") + "\n" + commands_text() + options_text()
+    return _usage_text("pylink") + "\n" + _commands_text() + options_text()
 
 
-def commands_text() -> str:
+def _commands_text() -> str:
     """Return the section of commands, an entry for each."""
     from pylink.options.commands import COMMANDS
 
@@ -294,7 +294,7 @@ def _entry(name: str, text: str, column: int = 18) -> str:
 
 def help_text(tool: str) -> str:
     """Return the usage line of a link, and all of its options; `tool` is pylink or nvlink."""
-    return usage_text(tool) + options_text()
+    return _usage_text(tool) + options_text()
 
 
 def options_text() -> str:

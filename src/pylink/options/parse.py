@@ -83,13 +83,13 @@ def parse_leniently(argv: Sequence[str], environment: str) -> CommandLine:
     Used for options that control how errors are reported: they may come after an error.
     """
     line, silent_sink = CommandLine(), Sink()
-    arguments = [*split_leniently(environment), *argv]
+    arguments = [*_split_leniently(environment), *argv]
     _parse_arguments(arguments, line, silent_sink, (), lenient=True)
     _finish_lists(line)
     return line
 
 
-def split_leniently(text: str) -> list[str]:
+def _split_leniently(text: str) -> list[str]:
     """Return the arguments in a text; empty if it cannot be split, as with an unmatched quote."""
     try:
         return split_arguments(text, Sink())

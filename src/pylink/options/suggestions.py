@@ -42,7 +42,7 @@ def suggest_option(diagnostic: Diagnostic) -> None:
             return
     names = {option.long: f"--{option.long}" for option in OPTIONS if option.built}
     names |= {option.short: f"-{option.short}" for option in OPTIONS if option.short}
-    matches = closest_names(typed_name, names)
+    matches = _closest_names(typed_name, names)
     _suggest(diagnostic, typed, names[matches[0]] if matches else None)
     if len(matches) > 1:
         _add_choices(diagnostic, "options like it", (names[name] for name in matches))
@@ -58,7 +58,7 @@ def suggest_value(diagnostic: Diagnostic) -> None:
     choices = linkable_choices(option)
     value = str(diagnostic.args["value"])
     if not _note_dropped(diagnostic, value):
-        matches = closest_names(value, choices)
+        matches = _closest_names(value, choices)
         _suggest(diagnostic, value, matches[0] if matches else None)
     _add_choices(diagnostic, "values of this option", choices)
 
@@ -100,7 +100,7 @@ def suggest_command(diagnostic: Diagnostic) -> None:
     from pylink.options.commands import COMMANDS
 
     name = str(diagnostic.args["command"])
-    matches = closest_names(name, COMMANDS)
+    matches = _closest_names(name, COMMANDS)
     _suggest(diagnostic, name, matches[0] if matches else None)
     _add_choices(diagnostic, "commands", COMMANDS)
 
@@ -110,12 +110,12 @@ def suggest_kind(diagnostic: Diagnostic) -> None:
     from pylink.diagnostics.kinds import KINDS
 
     value = str(diagnostic.args["value"])
-    matches = closest_names(value, KINDS)
+    matches = _closest_names(value, KINDS)
     _suggest(diagnostic, value, matches[0] if matches else None)
     _add_choices(diagnostic, "diagnostics like it", matches)
 
 
-def closest_names(typed: str, names: Iterable[str]) -> list[str]:
+def _closest_names(typed: str, names: Iterable[str]) -> list[str]:
     """Return up to MOST_MATCHES names that are most similar to a given one, the best first."""
     from difflib import get_close_matches
 
@@ -134,7 +134,7 @@ def refuse_unknown_command(word: str, values: Mapping[str, Value], sink: Sink) -
         return
     from pylink.options.commands import COMMANDS
 
-    if "arch" not in values or closest_names(word, COMMANDS):
+    if "arch" not in values or _closest_names(word, COMMANDS):
         sink.fatal("unknown-command", command=word, explain=suggest_command)
 
 

@@ -55,14 +55,14 @@ def map_lines(placed: Placed) -> Iterator[str]:
     The first line names the linker that the output follows.
     """
     yield f"Follows {placed.merged.objects.release.title}\n\n"
-    yield from section_lines(placed)
+    yield from _section_lines(placed)
     yield "\n"
-    yield from kept_lines(placed)
+    yield from _kept_lines(placed)
     yield "\n"
-    yield from removed_lines(placed)
+    yield from _removed_lines(placed)
 
 
-def section_lines(placed: Placed) -> Iterator[str]:
+def _section_lines(placed: Placed) -> Iterator[str]:
     """Yield a line per output section, followed by one per input section in it.
 
     A cubin has no addresses before it is loaded: `Address` is sh_addr, 0 in all sections.
@@ -94,11 +94,11 @@ def section_lines(placed: Placed) -> Iterator[str]:
             yield f"{start_text:>12} {'':8} {sizes_text}      {file}:({input_name})\n"
 
 
-def kept_lines(placed: Placed) -> Iterator[str]:
+def _kept_lines(placed: Placed) -> Iterator[str]:
     """Yield the lines of symbols that inputs define and the output has, with the reason."""
     merged = placed.merged
     objects = merged.objects
-    callers = first_callers(placed)
+    callers = _first_callers(placed)
     yield f"{'Size':>12}  Kept symbols\n"
     for number, row in enumerate(merged.entities):
         if row.flags & EntityFlag.DEFINED and row.flags & EntityFlag.LIVE:
@@ -106,10 +106,10 @@ def kept_lines(placed: Placed) -> Iterator[str]:
             # A common symbol has the size of the largest of its definitions.
             winner = objects.symbols[row.winner]
             size = row.size if winner.shndx == SHN_COMMON else winner.size
-            yield from symbol_lines(objects, row.winner, size, reason)
+            yield from _symbol_lines(objects, row.winner, size, reason)
 
 
-def symbol_lines(objects: Objects, symbol: int, size: int, reason: str) -> Iterator[str]:
+def _symbol_lines(objects: Objects, symbol: int, size: int, reason: str) -> Iterator[str]:
     """Yield a line with size, name, file and reason; then one with the demangled name, if any."""
     row = objects.symbols[symbol]
     name = symbol_name(objects, symbol)
@@ -119,7 +119,7 @@ def symbol_lines(objects: Objects, symbol: int, size: int, reason: str) -> Itera
         yield f"{'':16}{printable(demangled)}\n"
 
 
-def first_callers(placed: Placed) -> dict[int, int]:
+def _first_callers(placed: Placed) -> dict[int, int]:
     """Map functions to the first other live one that calls them directly, as rows of `entities`."""
     merged = placed.merged
     callers: dict[int, int] = {}
@@ -135,7 +135,7 @@ def first_callers(placed: Placed) -> dict[int, int]:
 def _kept_because(placed: Placed, number: int, row: EntityRow, callers: dict[int, int]) -> str:
     """Return why a symbol is in the output: row `number` of `entities`, which is `row`.
 
-    `callers` is the result of `first_callers`.
+    `callers` is the result of `_first_callers`.
     """
     merged = placed.merged
     objects = merged.objects
@@ -149,7 +149,7 @@ def _kept_because(placed: Placed, number: int, row: EntityRow, callers: dict[int
     return "its address is taken" if row.flags & EntityFlag.TAKEN else "all code is kept"
 
 
-def removed_lines(placed: Placed) -> Iterator[str]:
+def _removed_lines(placed: Placed) -> Iterator[str]:
     """Yield the lines of definitions that the output does not have, with the reason."""
     merged = placed.merged
     objects = merged.objects
@@ -172,4 +172,4 @@ def removed_lines(placed: Placed) -> Iterator[str]:
             reason = why_removed(objects, row.flags)
         else:
             continue
-        yield from symbol_lines(objects, symbol, objects.symbols[symbol].size, reason)
+        yield from _symbol_lines(objects, symbol, objects.symbols[symbol].size, reason)

@@ -79,23 +79,23 @@ def borrow(loaded: Loaded, libraries: Libraries, timing: CsvTiming, sink: Sink) 
     undefined_names = find_undefined(loaded)
     if not undefined_names:
         return loaded
-    lendable = read_modules(loaded, lenders, timing, sink)
+    lendable = _read_modules(loaded, lenders, timing, sink)
     if sink.errors:
         sink.stop()
     if lendable is None:
         return loaded
-    needed = find_needed(candidates, lendable, sink)
+    needed = _find_needed(candidates, lendable, sink)
     if not needed:
         return loaded
     first_source = len(candidates.opened.sources) + 1
-    # `insert_modules` lets host code select the kernels that are kept, except for borrowed ones, so
-    # the sources are marked before.
+    # With `_insert_modules`, host code selects the kernels that are kept, except for borrowed ones.
+    # So the sources are marked before.
     libraries.borrowed |= {first_source + number for number in needed}
-    combined = insert_modules(candidates, lendable, needed, sink)
+    combined = _insert_modules(candidates, lendable, needed, sink)
     if undefined_names.issubset(selection.find_missing(combined.arena, combined.extents)):
         libraries.borrowed -= {first_source + number for number in needed}
         return loaded
-    note_borrowed(lendable, needed, libraries, first_source, sink)
+    _note_borrowed(lendable, needed, libraries, first_source, sink)
     return combined
 
 
@@ -117,7 +117,7 @@ def find_undefined(loaded: Loaded) -> set[bytes]:
     return {os.fsencode(entity_name(merged, entity)) for entity in resolve.find_undefined(merged)}
 
 
-def read_modules(
+def _read_modules(
     loaded: Loaded, lenders: dict[Library, set[bytes]], timing: CsvTiming, sink: Sink
 ) -> LendableModules | None:
     """Read the modules that libraries lend, with PTX compiled.
@@ -208,7 +208,7 @@ def _read_library(loaded: Loaded, library: Library, sink: Sink) -> bytes:
         sink.fatal("cannot-read-file", file=library.file, reason=reason_of(error))
 
 
-def find_needed(candidates: Candidates, lendable: LendableModules, sink: Sink) -> list[int]:
+def _find_needed(candidates: Candidates, lendable: LendableModules, sink: Sink) -> list[int]:
     """Return the numbers of the lendable modules that the link needs.
 
     These are the modules that it would take if they were members of an archive after all inputs.
@@ -219,7 +219,7 @@ def find_needed(candidates: Candidates, lendable: LendableModules, sink: Sink) -
     return [number - first_source for number in selected.source_numbers if number >= first_source]
 
 
-def insert_modules(
+def _insert_modules(
     candidates: Candidates, lendable: LendableModules, needed: Sequence[int], sink: Sink
 ) -> Loaded:
     """Return the link with the modules `needed` inserted.
@@ -261,7 +261,7 @@ def combine(
     return combined
 
 
-def note_borrowed(
+def _note_borrowed(
     lendable: LendableModules,
     borrowed: Sequence[int],
     libraries: Libraries,

@@ -48,7 +48,7 @@ def read_mercury_objects(
     return files, items, refused
 
 
-def compare_files(merged: Merged, numbers: Iterable[int]) -> Folding:
+def _compare_files(merged: Merged, numbers: Iterable[int]) -> Folding:
     """Compare the Mercury sections of the files `numbers`, and decide which of them fold."""
     files, items, refused = read_mercury_objects(merged.objects, numbers)
     result = fold(items)
@@ -71,7 +71,7 @@ def fold_mercury(merged: Merged, numbers: Iterable[int], sink: Sink) -> Numbers:
     objects = merged.objects
     job = objects.job
     candidates = set(numbers)
-    folding = compare_files(merged, range(len(objects.names)) if job.records_folds else numbers)
+    folding = _compare_files(merged, range(len(objects.names)) if job.records_folds else numbers)
     if job.records_folds:
         merged.folding = folding
     for number, reason in folding.refused:

@@ -33,7 +33,7 @@ def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) 
         kinds = inputfiles.classify(arena, extents)
         job.steps.end_step("classify")
         if not kinds:
-            return load_plain(job, names, arena, extents)
+            return _load_plain(job, names, arena, extents)
         from pylink.inputs.sources import SourceBatch
 
         batches = [SourceBatch(arena, names, kinds, extents)]
@@ -41,7 +41,7 @@ def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) 
     elif len(batches) == 1 and not any(batches[0].kinds):
         from pylink._native.sharing import compact
 
-        return load_plain(job, batches[0].names, *compact(batches[0].arena, batches[0].extents))
+        return _load_plain(job, batches[0].names, *compact(batches[0].arena, batches[0].extents))
     # A mapped input has a lease: a program that opens it to write waits, up to 45 s, until it is
     # unmapped. Unpacking may run a compiler, which takes long, so inputs are copied and unmapped.
     job.mapped.end(keeps=True)
@@ -58,7 +58,7 @@ def load(sink: Sink, job: Job, timing: CsvTiming, shared: Shared | None = None) 
     return loaded
 
 
-def load_plain(job: Job, names: list[str], arena: bytes, extents: bytes) -> Loaded:
+def _load_plain(job: Job, names: list[str], arena: bytes, extents: bytes) -> Loaded:
     """Return the inputs of a link, all of which are cubins.
 
     Cubins of the device runtime that no other cubin needs are omitted, except with

@@ -64,7 +64,7 @@ class Optimized:
 
 def check_modules(loaded: Loaded, sink: Sink) -> bool:
     """Return whether the link has modules of LTO-IR; warn of inputs that have none."""
-    for name in plain_names(loaded):
+    for name in _plain_names(loaded):
         sink.report("lto-partial", file=name)
     if not loaded.modules:
         sink.report("lto-ignored")
@@ -77,7 +77,7 @@ def cicc_lto(sink: Sink, loaded: Loaded, timing: CsvTiming) -> Optimized:
     if not loaded.job.executable:
         sink.fatal("lto-relocatable", file=loaded.modules[0].name)
     compilers = choose_compilers(options, sink)
-    partial = options.force_partial_lto or bool(plain_names(loaded))
+    partial = options.force_partial_lto or bool(_plain_names(loaded))
     names, toolkit = read_cubins(loaded, sink) if loaded.names else ({}, 0)
     # In a partial link, cubins are linked with the result: the compiler must keep what they name.
     # Names that begin with a period belong to linkers, not to a program.
@@ -88,7 +88,7 @@ def cicc_lto(sink: Sink, loaded: Loaded, timing: CsvTiming) -> Optimized:
     if keep is not None:
         ptx = drop_unused(ptx, keep)
     loaded.job.steps.end_step("compile_lto")
-    whole_program = not partial and not calls_any(ptx, names)
+    whole_program = not partial and not _calls_any(ptx, names)
     if used is not None and not whole_program:
         # Compile again with all kernels: the link itself will omit the unused ones.
         ptx, compile_ms = compile_lto(loaded.modules, compilers, loaded.job, sink)
@@ -127,7 +127,7 @@ def ptxas_lto(sink: Sink, program: Optimized, timing: CsvTiming) -> Optimized:
     return Optimized(linked, program.ptx, compilers, whole_program=False)
 
 
-def plain_names(loaded: Loaded) -> list[str]:
+def _plain_names(loaded: Loaded) -> list[str]:
     """Return the names of the cubins, except for cubins of the device runtime.
 
     The device runtime has no LTO-IR, and is linked only if the program calls it, even with
@@ -136,7 +136,7 @@ def plain_names(loaded: Loaded) -> list[str]:
     return [name for name in loaded.names if SYSTEM_LIBRARY not in name]
 
 
-def calls_any(ptx: bytes, names: dict[str, bool]) -> bool:
+def _calls_any(ptx: bytes, names: dict[str, bool]) -> bool:
     """Return whether the PTX declares a function that a cubin of the link defines.
 
     In a link that is not partial, only the device runtime has cubins. `names` has the global names

@@ -35,12 +35,12 @@ NOTE_VENDOR = b"NVIDIA Corp\0"
 TKINFO_HEAD_SIZE = 12 + len(NOTE_VENDOR) + 4 + 5 * 4
 
 
-def make_note(kind: int, contents: bytes) -> bytes:
+def _make_note(kind: int, contents: bytes) -> bytes:
     """Pack an ELF note of NVIDIA: sizes, type, name, contents."""
-    return pack_words(len(NOTE_VENDOR), len(contents), kind) + NOTE_VENDOR + contents
+    return _pack_words(len(NOTE_VENDOR), len(contents), kind) + NOTE_VENDOR + contents
 
 
-def pack_words(*values: int, size: int = 4) -> bytes:
+def _pack_words(*values: int, size: int = 4) -> bytes:
     """Pack unsigned integers of `size` bytes."""
     return b"".join(value.to_bytes(size, "little") for value in values)
 
@@ -58,7 +58,7 @@ def tkinfo_note(options: Options, release: Release) -> bytes:
         strings += to_bytes(text) + b"\0"
     strings += b"\0" * (-len(strings) % 4)
     version = release.toolkit if release.traits & TRAIT_EARLY_FILES else 2
-    return make_note(NT_TKINFO, pack_words(version, *offsets) + strings)
+    return _make_note(NT_TKINFO, _pack_words(version, *offsets) + strings)
 
 
 def note_deficit(options: Options, release: Release) -> int:
@@ -84,9 +84,9 @@ def virtual_sm(objects: Objects) -> int:
 def cuinfo_note(objects: Objects) -> bytes:
     """Return the note on the target: words of 16 bits, the second of which is `virtual_sm`."""
     if objects.traits & TRAIT_EARLY_FILES:
-        return make_note(NT_CUINFO, pack_words(1, virtual_sm(objects), 1, 0, 1, 0, size=2))
-    return make_note(
-        NT_CUINFO, pack_words(2, virtual_sm(objects), objects.release.toolkit, 0, size=2)
+        return _make_note(NT_CUINFO, _pack_words(1, virtual_sm(objects), 1, 0, 1, 0, size=2))
+    return _make_note(
+        NT_CUINFO, _pack_words(2, virtual_sm(objects), objects.release.toolkit, 0, size=2)
     )
 
 

@@ -98,7 +98,7 @@ def _start_thread(run: Callable[[LockType], None]) -> LockType | None:
     return running
 
 
-def map_side_by_side(
+def _map_side_by_side(
     work: Callable[[Item], Result], items: Sequence[Item], count: int
 ) -> list[Result]:
     """Return the result of `work` for each item, in order, computed by at most `count` threads."""
@@ -119,4 +119,4 @@ def map_in_link(
     A second thread helps if one is free and the link is large enough for it. `input_size` is the
     size of the link's inputs in bytes.
     """
-    return map_side_by_side(work, items, 1 + spare_threads(1, input_size // INPUT_BYTES_PER_MOVED))
+    return _map_side_by_side(work, items, 1 + spare_threads(1, input_size // INPUT_BYTES_PER_MOVED))

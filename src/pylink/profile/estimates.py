@@ -43,7 +43,7 @@ FULL, LINES, ALWAYS = "-G", "-lineinfo", "always"
 FLOOR_TURNS = 2
 
 
-def steps_of(profile: Profile) -> dict[str, Step]:
+def _steps_of(profile: Profile) -> dict[str, Step]:
     """Return the steps of all phases, by name."""
     return {step.name: step for phase in profile.phases for step in phase.steps}
 
@@ -53,7 +53,7 @@ def debug_ns(profile: Profile) -> int:
     debug_bytes = sum(file.debug_bytes for file in profile.files)
     if not debug_bytes or not profile.input_bytes:
         return 0
-    steps = steps_of(profile)
+    steps = _steps_of(profile)
     moving_ns = sum(steps[name].cpu_ns for name in MOVING_STEPS if name in steps)
     moving_ns += sum(phase.cpu_ns for phase in profile.phases if phase.tag in MOVING_PHASES)
     rebuilding_ns = steps[REBUILDING_STEP].cpu_ns if REBUILDING_STEP in steps else 0
@@ -62,7 +62,7 @@ def debug_ns(profile: Profile) -> int:
 
 def folding_ns(profile: Profile) -> int:
     """Return the processor time of looking for duplicates, without imports of Python modules."""
-    steps = steps_of(profile)
+    steps = _steps_of(profile)
     step_ns = sum(steps[name].cpu_ns for name in FOLDING_STEPS if name in steps)
     return max(step_ns - profile.loading_ns, 0)
 
@@ -84,7 +84,7 @@ def disk_wait_ns(profile: Profile) -> int:
 
 def reading_cost(profile: Profile) -> Cost:
     """Return the cost of the step that reads the inputs, or of the phase if it has no such step."""
-    steps = steps_of(profile)
+    steps = _steps_of(profile)
     return steps["read_files"].cost if "read_files" in steps else profile["read"].cost
 
 
@@ -112,7 +112,7 @@ def copy_floor_ns(profile: Profile, results: PhaseResults | None) -> int:
     inputs are read again if all are plain cubins in files; an output that was written goes to an
     unnamed temporary file.
     """
-    steps = steps_of(profile)
+    steps = _steps_of(profile)
     reading_times = [steps["read_files"].wall_ns] if "read_files" in steps else [0]
     writing_times = [sum(phase.wall_ns for phase in profile.phases if phase.tag == "write")]
     if results is None:

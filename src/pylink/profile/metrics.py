@@ -69,7 +69,7 @@ STAGES = ("primary", "headers", "targets")
 MAX_FUNCTIONS = 24
 
 
-def add_instances(action: Action, name: str, rows: Iterable[tuple[str, int]]) -> Metric:
+def _add_instances(action: Action, name: str, rows: Iterable[tuple[str, int]]) -> Metric:
     """Add a metric with an instance for each row that is not 0, and their sum as its value."""
     integer, string = ValueKind.UINT64, ValueKind.STRING
     parts = [Instance(value, key, integer, string) for key, value in rows if value]
@@ -80,7 +80,7 @@ def add_cost(action: Action, phase: Phase, profile: Profile) -> None:
     """Add the cost of a phase, in total and by step."""
     _add_cost(action, phase.cost)
     add_share(action, phase.cost, profile)
-    add_instances(
+    _add_instances(
         action, "link__step_time_duration.sum", ((step.name, step.wall_ns) for step in phase.steps)
     )
     for name, value in (
@@ -119,7 +119,7 @@ def add_files(action: Action, profile: Profile, *, by_file: bool = True) -> None
     names = [file.name for file in files]
     for name, value in rows:
         if by_file:
-            add_instances(action, name, zip(names, map(value, files), strict=True))
+            _add_instances(action, name, zip(names, map(value, files), strict=True))
         else:
             action.set(name, sum(map(value, files)))
     for name, attribute in FILE_TOTALS:
@@ -138,21 +138,21 @@ def add_sections(action: Action, profile: Profile) -> None:
     """Add counts and bytes of the sections of each family."""
     for name, attribute in SECTION_METRICS:
         value = attrgetter(attribute)
-        add_instances(action, name, ((family.name, value(family)) for family in profile.families))
+        _add_instances(action, name, ((family.name, value(family)) for family in profile.families))
 
 
 def add_relocations(action: Action, profile: Profile) -> None:
     """Add relocations by type and by section family, and the copied bytes."""
     types, families = profile.relocations, profile.families
-    add_instances(action, "reloc__applied.sum", ((row.name, row.applied) for row in types))
-    add_instances(action, "reloc__left_dynamic.sum", ((row.name, row.kept) for row in types))
+    _add_instances(action, "reloc__applied.sum", ((row.name, row.applied) for row in types))
+    _add_instances(action, "reloc__left_dynamic.sum", ((row.name, row.kept) for row in types))
     for name, attribute in (
         ("reloc__applied_by_section.sum", "relocations_applied"),
         ("reloc__left_by_section.sum", "relocations_kept"),
         ("sect__copied_bytes.sum", "copied_bytes"),
     ):
         value = attrgetter(attribute)
-        add_instances(action, name, ((family.name, value(family)) for family in families))
+        _add_instances(action, name, ((family.name, value(family)) for family in families))
 
 
 def add_dedup(action: Action, folding: FoldResult, saved: int | None) -> None:
@@ -161,12 +161,12 @@ def add_dedup(action: Action, folding: FoldResult, saved: int | None) -> None:
     The output is `saved` bytes shorter; None is unknown.
     """
     stats, comparisons = folding.stats, folding.compared
-    add_instances(
+    _add_instances(
         action,
         "dedup__bytes_compared.sum",
         ((pair.candidate.name, pair.stats.bytes_compared) for pair in comparisons),
     )
-    add_instances(
+    _add_instances(
         action,
         "dedup__payload_bytes.sum",
         ((pair.candidate.name, pair.candidate.size) for pair in comparisons if pair.code == 0),
@@ -179,14 +179,14 @@ def add_dedup(action: Action, folding: FoldResult, saved: int | None) -> None:
     equal_count = sum(number is not None for number in folding.reference)
     action.set("dedup__pairs_equal.sum", equal_count)
     rejected = [sum(pair.stage == stage for pair in comparisons) for stage in (1, 2, 3)]
-    add_instances(action, "dedup__rejected.sum", zip(STAGES, rejected, strict=True))
+    _add_instances(action, "dedup__rejected.sum", zip(STAGES, rejected, strict=True))
     if comparisons:
         action.set("dedup__stage1_reject.pct", 100 * rejected[0] / len(comparisons))
 
 
 def _add_stats(action: Action, stats: Stats) -> None:
     """Add the time of each stage and the counts of work, of one comparison or the sum of all."""
-    add_instances(action, "dedup__time_duration.sum", zip(STAGES, stats.stage_ns, strict=True))
+    _add_instances(action, "dedup__time_duration.sum", zip(STAGES, stats.stage_ns, strict=True))
     for name, value in (
         ("dedup__compare_calls.sum", stats.memcmp_calls),
         ("dedup__bytes_offered.sum", stats.bytes_offered),
@@ -223,7 +223,7 @@ def add_advice(
             debug_bytes: Counter[str] = Counter()
             for number, option in options.items():
                 debug_bytes[option] += profile.files[number].debug_bytes
-            add_instances(action, "file__debug_bytes_by_option.sum", debug_bytes.items())
+            _add_instances(action, "file__debug_bytes_by_option.sum", debug_bytes.items())
     if phase.tag == "merge" and profile.folding is not None:
         action.set("link__dedup_cpu_time_share.pct", percent(folding_ns(profile), profile.cpu_ns))
         action.set("link__loading_time_duration.sum", profile.loading_ns)
@@ -260,11 +260,11 @@ def add_composition(action: Action, profile: Profile, results: PhaseResults) -> 
     image = results.final.image
     parts = output_parts(results.placed, image)
     rows = ((PATH_SEPARATOR.join(path), size) for path, size in parts)
-    add_instances(action, "elf__bytes_by_origin.sum", rows)
+    _add_instances(action, "elf__bytes_by_origin.sum", rows)
     sizes = measure_bytes(profile.output or "image", image)
     by_part = ((row.keys[0], row.installed) for row in size_rows(sizes, ("part",)))
-    add_instances(action, "elf__bytes_by_part.sum", by_part)
-    add_instances(action, "elf__bytes_by_function.sum", largest_functions(sizes, MAX_FUNCTIONS))
+    _add_instances(action, "elf__bytes_by_part.sum", by_part)
+    _add_instances(action, "elf__bytes_by_function.sum", largest_functions(sizes, MAX_FUNCTIONS))
 
 
 def _add_breakdown(action: Action, profile: Profile) -> None:
@@ -292,7 +292,7 @@ def add_totals(action: Action, profile: Profile, results: PhaseResults | None) -
     action.set("link__time_share.pct", 100.0)
     action.set("link__cpu_time_share.pct", 100.0)
     _add_breakdown(action, profile)
-    add_instances(
+    _add_instances(
         action,
         "link__phase_time_duration.sum",
         [
@@ -300,7 +300,7 @@ def add_totals(action: Action, profile: Profile, results: PhaseResults | None) -
             ("observers", _observers_ns(profile)),
         ],
     )
-    add_instances(
+    _add_instances(
         action,
         "link__phase_cpu_time_duration.sum",
         ((phase.tag, phase.cpu_ns) for phase in profile.phases),

@@ -38,7 +38,7 @@ class Collector(Recorder):
         self.profile = profile_outline(self) if results is None else profile_of(self, results)
         options = self._options
         progress = self._shows_progress
-        write_outputs(self.profile, results, options, self._sink, shows_progress=progress)
+        _write_outputs(self.profile, results, options, self._sink, shows_progress=progress)
 
 
 def check_packages(options: Options, sink: Sink) -> None:
@@ -72,7 +72,7 @@ def check_chosen_sections(options: Options, sink: Sink) -> None:
         sink.fatal("profile-failed", file=options.profile, reason=str(error))
 
 
-def write_outputs(
+def _write_outputs(
     profile: Profile,
     results: PhaseResults | None,
     options: Options,

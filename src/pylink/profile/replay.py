@@ -121,7 +121,7 @@ def _run_repeatedly(objects: Objects, size: int, last_ns: int) -> list[Profile]:
     repetitions = SMALL_PART_REPETITIONS if size <= SMALL_PART_INPUTS else REPETITIONS
     profiles: list[Profile] = []
     while len(profiles) < repetitions and (not profiles or last_ns < LONG_PART_NS):
-        profile = run_part(objects, size, arena)
+        profile = _run_part(objects, size, arena)
         if profile is None:
             break
         profiles.append(profile)
@@ -155,12 +155,12 @@ def arena_of_first(objects: Objects, size: int) -> bytes:
     return objects.arena[: max(ends)]
 
 
-def run_part(objects: Objects, size: int, arena: bytes) -> Profile | None:
+def _run_part(objects: Objects, size: int, arena: bytes) -> Profile | None:
     """Return the profile of linking the first `size` inputs; None if that is impossible."""
     record = Recorder()
     steps = Steps([record])
     try:
-        return _run_phases(record, first_inputs(objects, size, arena, steps), ErrorCollector())
+        return _run_phases(record, _first_inputs(objects, size, arena, steps), ErrorCollector())
     except LinkError:
         return None
     finally:
@@ -168,7 +168,7 @@ def run_part(objects: Objects, size: int, arena: bytes) -> Profile | None:
         record.close(failed=False)
 
 
-def first_inputs(objects: Objects, size: int, arena: bytes, steps: Steps) -> Objects:
+def _first_inputs(objects: Objects, size: int, arena: bytes, steps: Steps) -> Objects:
     """Return the objects of the first `size` inputs, whose bytes are `arena`."""
     job: Job = copy.copy(objects.job)
     job.steps = steps

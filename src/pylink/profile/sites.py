@@ -29,7 +29,7 @@ def add_source_counters(report: Report, action: Action, results: PhaseResults) -
     """Add the relocations of the function with most at its instructions, if the image is small."""
     if results.final is None or len(results.final.image) > MAX_IMAGE_SIZE:
         return
-    section = section_of_busiest_function(results)
+    section = _section_of_busiest_function(results)
     if section is None:
         return
     from pylink.report.source.loaded import load_with_addresses
@@ -57,7 +57,7 @@ def add_source_counters(report: Report, action: Action, results: PhaseResults) -
     action.set("reloc__bytes_patched", sum(patched_bytes.values()), patched_bytes)
 
 
-def section_of_busiest_function(results: PhaseResults) -> int | None:
+def _section_of_busiest_function(results: PhaseResults) -> int | None:
     """Return the OutRow number of the code with the most applied relocations; None without any."""
     outs = results.placed.outs
     applied = counts.count_fixups(results.placed)

@@ -21,7 +21,7 @@ COPIED_BYTES = 7
 
 def fill_sizes(profile: Profile, sums: Sequence[int], results: PhaseResults) -> None:
     """Set the work sizes of phases and steps; `sums` has the sum of each FILE_COUNT column."""
-    sizes = step_sizes(profile, sums, results)
+    sizes = _step_sizes(profile, sums, results)
     input_size = (profile.input_bytes, "bytes")
     for phase in profile.phases:
         for step in phase.steps:
@@ -30,7 +30,7 @@ def fill_sizes(profile: Profile, sums: Sequence[int], results: PhaseResults) -> 
     _fill_phases(profile, sums, results)
 
 
-def step_sizes(
+def _step_sizes(
     profile: Profile, sums: Sequence[int], results: PhaseResults
 ) -> dict[str, tuple[int, str]]:
     """Map names of steps to the number of items that they work on, and the unit.

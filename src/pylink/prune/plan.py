@@ -58,7 +58,7 @@ class PrunePlan:
     notes: list[str] = field(default_factory=list)
 
 
-def target_name(leaf: Leaf) -> str:
+def _target_name(leaf: Leaf) -> str:
     """Return the target of an entry as in nvcc's `code=`, such as `sm_90` or `lto_90`."""
     return leaf.target.replace("compute_", "lto_", 1) if leaf.kind == LTOIR else leaf.target
 
@@ -115,12 +115,12 @@ def _find_other_targets(path: str, leaves: list[Leaf], targets: tuple[str, ...])
 
     NotPruned if the file has no entry for one of the targets.
     """
-    file_targets = sorted({target_name(leaf) for leaf in leaves})
+    file_targets = sorted({_target_name(leaf) for leaf in leaves})
     for target in targets:
         if target not in file_targets:
             names = ", ".join(file_targets) or "nothing"
             raise NotPruned(f"{path}: it has no code for {target}; its targets are {names}")
-    return [leaf for leaf in leaves if target_name(leaf) not in targets]
+    return [leaf for leaf in leaves if _target_name(leaf) not in targets]
 
 
 def _note_empty_containers(
@@ -137,7 +137,7 @@ def _note_empty_containers(
         is_emptied = all(_key(leaf) in dropped for leaf in container_leaves)
         if is_emptied and not all(leaf.kind == RELOCATABLE for leaf in container_leaves):
             label = container_leaves[0].unit or f"container {number}"
-            names = ", ".join(sorted({target_name(leaf) for leaf in container_leaves}))
+            names = ", ".join(sorted({_target_name(leaf) for leaf in container_leaves}))
             plan.notes.append(f"nothing stays of {label}, which has code for {names} alone")
 
 
@@ -182,7 +182,7 @@ def _find_linked_copies(
         if leaf.file == 0 or leaf.kind != RELOCATABLE or leaf.section != RELOCATABLE_SECTION:
             continue
         needed = kernels[leaf.number] or functions[leaf.number]
-        label = f"{target_name(leaf)} of {leaf.unit}"
+        label = f"{_target_name(leaf)} of {leaf.unit}"
         member = leaf.unit if is_archive(data) else ""
         if member in unregistered:
             plan.notes.append(f"{label} stays: {linked} does not register {unregistered[member]}")

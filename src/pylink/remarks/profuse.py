@@ -35,7 +35,7 @@ TWINS = "profusetwins"
 WIZARD = "PYLINK_WIZARD"
 
 
-def wizard_mode() -> bool:
+def _wizard_mode() -> bool:
     """Return whether the environment turns on wizard mode, and so the channel TWINS."""
     return os.environ.get(WIZARD, "0") not in ("", "0")
 
@@ -48,7 +48,7 @@ def enabled_channels(states: Mapping[str, bool]) -> frozenset[str]:
     names = set()
     if states.get(DEDUP, False):
         names.add(DEDUP)
-    if states.get(TWINS, wizard_mode()):
+    if states.get(TWINS, _wizard_mode()):
         names.add(TWINS)
     return frozenset(names)
 
@@ -68,7 +68,7 @@ class ProfuseObserver(Observer):
         if tag == "merge":
             assert isinstance(result, Merged)
             folding = result.folding
-            for channel, lines in ((DEDUP, dedup_lines), (TWINS, twin_lines)):
+            for channel, lines in ((DEDUP, _dedup_lines), (TWINS, _twin_lines)):
                 if channel in self._channels:
                     texts = (
                         (_reason_without_folding(result),)
@@ -89,7 +89,7 @@ def _reason_without_folding(merged: Merged) -> str:
     return f"{job.target.name} has no Mercury sections"
 
 
-def dedup_lines(merged: Merged, folding: Folding) -> Iterable[str]:
+def _dedup_lines(merged: Merged, folding: Folding) -> Iterable[str]:
     """Yield lines on files that were not read, comparisons, decisions on files, and the total cost.
 
     `folding` has the comparisons that the link made, and its decisions.
@@ -129,7 +129,7 @@ def _cost(stats: Stats) -> str:
     return ", ".join(f"{name} {value}" for name, value in stats.counts().items())
 
 
-def twin_lines(merged: Merged, folding: Folding) -> Iterable[str]:
+def _twin_lines(merged: Merged, folding: Folding) -> Iterable[str]:
     """Yield a line for each Mercury section with its leader, and one for each that is replaced.
 
     The leader is the first of all equal sections, in the order of the files.

@@ -73,13 +73,13 @@ def main(argv: Sequence[str]) -> int:
 
 def _main(options: argparse.Namespace) -> int:
     command = options.command[options.command[:1] == ["--"] :]
-    script = find_script()
+    script = _find_script()
     if script is None:
         print_error(PROGRAM, f"no {SCRIPT} beside this program: reinstall pylink-cuda")
         return 1
-    keep_streams()
+    _keep_streams()
     if options.auto is not None:
-        return serve_auto(options.auto, script, options.ready, options.idle_timeout)
+        return _serve_auto(options.auto, script, options.ready, options.idle_timeout)
     directory = make_directory()
     try:
         path = os.path.join(directory, SOCKET)
@@ -93,7 +93,7 @@ def _main(options: argparse.Namespace) -> int:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
+def _serve_auto(path: str, script: str, ready: int, idle: float) -> int:
     """Serve links with PYLINK_SERVER=auto at the socket `path`; return the exit status.
 
     `script` is the file `pylink-python`, which clients must name, too. `ready` children wait for
@@ -119,7 +119,7 @@ def serve_auto(path: str, script: str, ready: int, idle: float) -> int:
                 os.unlink(name)
 
 
-def find_script() -> str | None:
+def _find_script() -> str | None:
     """Return the path of `pylink-python`, the script beside the program `pylink`; None without one.
 
     Clients of this installation name the same script.
@@ -131,7 +131,7 @@ def find_script() -> str | None:
     return script_path if os.path.isfile(script_path) else None
 
 
-def keep_streams() -> None:
+def _keep_streams() -> None:
     """Open /dev/null as each closed standard stream, so that no socket gets its number."""
     while (number := os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)) < STREAMS:
         pass

@@ -27,14 +27,14 @@ def make_directory() -> str:
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if entry.name.startswith(PREFIX):
-                remove_abandoned(entry.path)
+                _remove_abandoned(entry.path)
     while True:
         directory = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
-        if lock_directory(directory):
+        if _lock_directory(directory):
             return directory
 
 
-def lock_directory(directory: str) -> bool:
+def _lock_directory(directory: str) -> bool:
     """Lock the directory until this process and all its children end.
 
     False if another server has removed it.
@@ -48,7 +48,7 @@ def lock_directory(directory: str) -> bool:
     return os.fstat(descriptor).st_nlink > 0
 
 
-def remove_abandoned(directory: str) -> None:
+def _remove_abandoned(directory: str) -> None:
     """Remove a directory of this user that no server has locked."""
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -160,7 +160,7 @@ class ClientRequest:
             argv = [*self.argv, os.fsdecode(self.environment.get(DIRECTORIES_VARIABLE, b""))]
             for name in ARGUMENT_VARIABLES:
                 argv += split_arguments(os.fsdecode(self.environment.get(name, b"")), Sink())
-            return names_process_files(argv, self.descriptors[STREAMS])
+            return _names_process_files(argv, self.descriptors[STREAMS])
         except LinkError:  # the client's own link reports the error
             return True
 
@@ -171,7 +171,7 @@ def _read_group(process: str) -> bytes:
         return stream.read()
 
 
-def names_process_files(argv: Sequence[str], directory: int, depth: int = 0) -> bool:
+def _names_process_files(argv: Sequence[str], directory: int, depth: int = 0) -> bool:
     """Return whether an argument or options file names files of the client's process.
 
     Relative names start at the directory of descriptor `directory`. `depth` is the number of
@@ -215,7 +215,7 @@ def _options_name_process_files(path: str, directory: int, depth: int) -> bool:
             text = os.fsdecode(stream.read())
     except (OSError, ValueError):
         return False
-    return names_process_files(split_arguments(text, Sink()), directory, depth + 1)
+    return _names_process_files(split_arguments(text, Sink()), directory, depth + 1)
 
 
 def link(connection: socket.socket, request: ClientRequest) -> int:
@@ -235,7 +235,7 @@ def link(connection: socket.socket, request: ClientRequest) -> int:
     os.environb.clear()
     os.environb.update(request.environment)
     sys.argv = request.argv
-    sys.stdin, sys.stdout, sys.stderr = (reopen(number) for number in range(STREAMS))
+    sys.stdin, sys.stdout, sys.stderr = (_reopen(number) for number in range(STREAMS))
     try:
         status = main()
     except SystemExit as stop:
@@ -258,7 +258,7 @@ def replace_streams(count: int) -> None:
     os.close(null)
 
 
-def reopen(number: int) -> TextIO:
+def _reopen(number: int) -> TextIO:
     """Open a standard stream as the interpreter does."""
     original = (sys.__stdin__, sys.__stdout__, sys.__stderr__)[number]
     return open(

@@ -29,7 +29,7 @@ _PTX_FUNCTION = re.compile(
 _PTX_TOKEN = re.compile(rb"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"|[{};]", re.DOTALL)
 
 
-def without_ranges(data: bytes, ranges: Iterable[tuple[int, int]]) -> bytes:
+def _without_ranges(data: bytes, ranges: Iterable[tuple[int, int]]) -> bytes:
     """Return the bytes outside of the (start, end) `ranges`, which may overlap."""
     pieces, position = [], 0
     for start, end in sorted(ranges):
@@ -71,10 +71,10 @@ def without_debug(cubin: bytes) -> bytes:
     if removed:
         ranges += _all_symbol_ranges(cubin, sections, removed, set())
         ranges += _section_name_ranges(cubin, sections, removed)
-    return without_ranges(cubin, ranges)
+    return _without_ranges(cubin, ranges)
 
 
-def list_functions(cubin: bytes) -> list[str]:
+def _list_functions(cubin: bytes) -> list[str]:
     """Return the mangled names of functions with code; none if the headers are invalid."""
     try:
         sections = read_sections(cubin).sections
@@ -93,7 +93,7 @@ def without_functions(cubin: bytes, matches: Callable[[str], bool]) -> tuple[byt
     With a function, all sections and symbols with its name are removed, their names, and sections
     whose sh_info is its code, such as relocations.
     """
-    functions = list_functions(cubin)
+    functions = _list_functions(cubin)
     removed = {name for name in functions if matches(name)}
     if not removed:
         return cubin, removed
@@ -117,7 +117,7 @@ def without_functions(cubin: bytes, matches: Callable[[str], bool]) -> tuple[byt
     ]
     ranges += _all_symbol_ranges(cubin, sections, owned, removed_names)
     ranges += _section_name_ranges(cubin, sections, owned)
-    return without_ranges(cubin, ranges), removed
+    return _without_ranges(cubin, ranges), removed
 
 
 def _section_name_ranges(
@@ -205,7 +205,7 @@ def ptx_without_functions(text: bytes, matches: Callable[[str], bool]) -> tuple[
             ranges.append((match.start(), end))
             removed.add(name)
         position = end
-    return without_ranges(text, ranges), removed
+    return _without_ranges(text, ranges), removed
 
 
 def _end_of_body(text: bytes, start: int) -> int:

@@ -89,10 +89,10 @@ def load(
         return None
     rows, later_rows, kernels = loads(bundle[int.from_bytes(bundle[-4:], "little") :])
     kernels = f"{package}/{kernels}"
-    same_times = have_same_times(rows, later_rows, kernels, package)
+    same_times = _have_same_times(rows, later_rows, kernels, package)
     # Copied and unpacked installations have other times.
     is_good = same_times or (
-        same_times is False and have_same_contents([*rows, *later_rows], bundle, package)
+        same_times is False and _have_same_contents([*rows, *later_rows], bundle, package)
     )
     return (rows, later_rows, kernels, bundle, bool(same_times)) if is_good else None
 
@@ -138,7 +138,7 @@ def source_path(path: str, package: str) -> str:
     return path if path[0] == "/" else f"{package}/{path}"
 
 
-def have_same_times(
+def _have_same_times(
     rows: "list[Row]", later_rows: "list[LaterRow]", kernels: str, package: str
 ) -> "bool | None":
     """Return whether every source has the size and the time of its row. A kernel compares them.
@@ -158,7 +158,7 @@ def have_same_times(
     return same_times
 
 
-def have_same_contents(rows: "list[Row | LaterRow]", bundle: memoryview, package: str) -> bool:
+def _have_same_contents(rows: "list[Row | LaterRow]", bundle: memoryview, package: str) -> bool:
     """Return whether every source has the bytes that its row was compiled from.
 
     In front of its last bytes, the bundle has a hash for each row, in the order of the rows.

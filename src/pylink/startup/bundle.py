@@ -137,7 +137,7 @@ class Recorder:
         return spec
 
 
-def import_all(names: tuple[str, ...]) -> list[ModuleType]:
+def _import_all(names: tuple[str, ...]) -> list[ModuleType]:
     """Import the modules and return all that were loaded, each after those that it imports."""
     recorder = Recorder()
     sys.meta_path.insert(0, recorder)
@@ -149,7 +149,7 @@ def import_all(names: tuple[str, ...]) -> list[ModuleType]:
     return recorder.ready
 
 
-def make_row(module: ModuleType, kernels: str, *, shipped: bool) -> tuple[Row, bytes] | None:
+def _make_row(module: ModuleType, kernels: str, *, shipped: bool) -> tuple[Row, bytes] | None:
     """Return the row of a module and the hash of its source; None for modules not in the bundle.
 
     `kernels` is the path of the native code. A bundle that is `shipped` (in a wheel) has no modules
@@ -173,7 +173,7 @@ def make_row(module: ModuleType, kernels: str, *, shipped: bool) -> tuple[Row, b
     return (name, path, len(source), time_ns, code), source_hash(len(source), source)
 
 
-def make_bundle(*, shipped: bool = False, kernels: str = "") -> bytes:
+def _make_bundle(*, shipped: bool = False, kernels: str = "") -> bytes:
     """Return a bundle, with `shipped` one for a wheel. The process must have been started with -S.
 
     `kernels` is the file name of the native code (default: that which this process has loaded).
@@ -185,7 +185,7 @@ def make_bundle(*, shipped: bool = False, kernels: str = "") -> bytes:
     # the module's own directory instead.
     sys.path[:] = [path for path in sys.path if path != HERE]
     sys.path.append(os.path.dirname(PACKAGE))
-    module_lists = import_all(EVERY_LINK), import_all(SOME_LINKS)
+    module_lists = _import_all(EVERY_LINK), _import_all(SOME_LINKS)
     from pylink._native import OBJECT_PATH
 
     # Rows with the hashes of their sources.
@@ -193,7 +193,7 @@ def make_bundle(*, shipped: bool = False, kernels: str = "") -> bytes:
         [
             pair
             for module in modules
-            if (pair := make_row(module, OBJECT_PATH, shipped=shipped)) is not None
+            if (pair := _make_row(module, OBJECT_PATH, shipped=shipped)) is not None
         ]
         for modules in module_lists
     )
@@ -267,9 +267,9 @@ def checksum(data: bytes) -> int:
     return total
 
 
-def write_bundle(target: str) -> None:
+def _write_bundle(target: str) -> None:
     """Write the bundle to a path or CACHE, atomically; OSError if that fails."""
-    bundle = make_bundle()  # first: what is imported below would count as a module of all links
+    bundle = _make_bundle()  # first: what is imported below would count as a module of all links
     if target == CACHE:
         from pylink.startup.usercache import cache_directory, cached_name, write_cached
 
@@ -297,9 +297,9 @@ def main(arguments: list[str]) -> int:
         if arguments[:1] == ["--ship"]:
             _, path, kernels = arguments
             with open(path, "wb") as stream:
-                stream.write(make_bundle(shipped=True, kernels=kernels))
+                stream.write(_make_bundle(shipped=True, kernels=kernels))
         else:
-            write_bundle(arguments[0] if arguments else PATH)
+            _write_bundle(arguments[0] if arguments else PATH)
     except OSError as error:
         directory = os.path.dirname(PATH) if not arguments else arguments[0]
         reason = error.strerror or str(error)

@@ -30,7 +30,7 @@ def run(*, bundled: bool = False, has_same_times: bool = False) -> NoReturn:
     Taking the interpreter apart at its end takes an eighth of a small link's instructions and
     changes nothing that lasts. Code that must run at the end has loaded `atexit`.
     """
-    end_on_interrupt()
+    _end_on_interrupt()
     # The import follows the setting of signals: an interrupt during it ends the process, too.
     from pylink.command.cli import main
 
@@ -57,7 +57,7 @@ def run(*, bundled: bool = False, has_same_times: bool = False) -> NoReturn:
     sys.exit(status)
 
 
-def end_on_interrupt() -> None:
+def _end_on_interrupt() -> None:
     """Let an interrupt end the process at any moment and without a message, as it ends nvlink.
 
     Unfinished files have no name, so nothing needs cleaning up. Interrupts that are ignored, as in

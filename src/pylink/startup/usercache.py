@@ -40,7 +40,7 @@ def cached_name(package: str, name: str) -> str:
     return f"{status.st_dev:x}-{status.st_ino:x}.{name}"
 
 
-def open_directory(path: str) -> int:
+def _open_directory(path: str) -> int:
     """Open the directory, creating it if needed, and return a descriptor.
 
     OSError if its owner or mode is not safe.
@@ -62,7 +62,7 @@ def write_cached(path: str, name: str, bundle: bytes) -> None:
     `files.atomic` is for directories in which others write, too: it locks, and removes what a
     killed process left. Only this user writes here, and leftovers are removed with old bundles.
     """
-    directory = open_directory(path)
+    directory = _open_directory(path)
     try:
         unfinished = f".{name}.{os.getpid()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

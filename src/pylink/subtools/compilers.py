@@ -75,41 +75,41 @@ def choose_compilers(options: Options, sink: Sink) -> Compilers:
         sink.fatal("nvjitlink-missing", reason="no libnvJitLink.so")
     followed_release = parse_release(options.follows) if options.follows else None
     if options.emit_ptx:
-        best = pick_nearest([(candidate, None) for candidate in nvjitlinks], followed_release)
-        return Compilers(best[0].path, None, find_nvvm(options.nvvmpath, best[0].path, None))
+        best = _pick_nearest([(candidate, None) for candidate in nvjitlinks], followed_release)
+        return Compilers(best[0].path, None, _find_nvvm(options.nvvmpath, best[0].path, None))
     tools = [
         ToolCandidate(path, parse_release(release) if release else None)
-        for path in find_ptxas_candidates(options)
+        for path in _find_ptxas_candidates(options)
         for release in [tool_release(path)]
     ]
     if not tools:
         sink.fatal("ptxas-missing", file="lto.ptx")
     pairs = [(library, tool) for library in nvjitlinks for tool in tools]
-    fitting = [pair for pair in pairs if have_same_release(*pair)] or sorted(
-        (pair for pair in pairs if can_read(*pair)), key=lambda pair: pair[1].release or (0, 0)
+    fitting = [pair for pair in pairs if _have_same_release(*pair)] or sorted(
+        (pair for pair in pairs if _can_read(*pair)), key=lambda pair: pair[1].release or (0, 0)
     )
     if not fitting:
         first_release = nvjitlinks[0].release
         sink.fatal(
             "compilers-differ",
             versions=", ".join(
-                [describe_candidate("nvJitLink", candidate) for candidate in nvjitlinks]
-                + [describe_candidate("ptxas", candidate) for candidate in tools]
+                [_describe_candidate("nvJitLink", candidate) for candidate in nvjitlinks]
+                + [_describe_candidate("ptxas", candidate) for candidate in tools]
             ),
             package=f"nvidia-cuda-nvcc=={release_text(first_release)}.*",
             other=f"nvidia-nvjitlink=={release_text(tools[0].release)}.*",
         )
-    library, tool = pick_nearest(fitting, followed_release)
+    library, tool = _pick_nearest(fitting, followed_release)
     path = tool.path if tool is not None else None
-    return Compilers(library.path, path, find_nvvm(options.nvvmpath, library.path, path))
+    return Compilers(library.path, path, _find_nvvm(options.nvvmpath, library.path, path))
 
 
-def have_same_release(library: ToolCandidate, tool: ToolCandidate) -> bool:
+def _have_same_release(library: ToolCandidate, tool: ToolCandidate) -> bool:
     """Return whether both have the same release; an unknown release fits any."""
     return None in (library.release, tool.release) or library.release == tool.release
 
 
-def can_read(library: ToolCandidate, tool: ToolCandidate) -> bool:
+def _can_read(library: ToolCandidate, tool: ToolCandidate) -> bool:
     """Return whether the ptxas `tool` can read the PTX that the nvJitLink `library` writes."""
     ptx_release, supported = library.release, tool.release
     return (
@@ -120,7 +120,7 @@ def can_read(library: ToolCandidate, tool: ToolCandidate) -> bool:
     )
 
 
-def pick_nearest(
+def _pick_nearest(
     sets: Sequence[tuple[ToolCandidate, ToolCandidate | None]], followed_release: Release | None
 ) -> tuple[ToolCandidate, ToolCandidate | None]:
     """Return the set of compilers whose release is nearest to the followed one.
@@ -140,7 +140,7 @@ def release_text(release: Release | None) -> str:
     return "{}.{}".format(*release) if release is not None else "?"
 
 
-def describe_candidate(name: str, candidate: ToolCandidate) -> str:
+def _describe_candidate(name: str, candidate: ToolCandidate) -> str:
     """Return the name, release and path of a tool that could be used, for a message."""
     return f"{name} {release_text(candidate.release)} ({candidate.path})"
 
@@ -159,7 +159,7 @@ def library_release(path: str) -> Release | None:
     return max(versions, default=None)
 
 
-def find_ptxas_candidates(options: Options) -> Iterator[str]:
+def _find_ptxas_candidates(options: Options) -> Iterator[str]:
     """Yield the paths of candidate ptxas programs: that of --ptxas-path, or all that are found."""
     if options.ptxas_path is not None:
         chosen = find_ptxas(options)
@@ -167,14 +167,16 @@ def find_ptxas_candidates(options: Options) -> Iterator[str]:
             yield chosen
         return
     seen = set()
-    toolkit_paths = [os.path.join(root, "bin", "ptxas") for root in named_toolkit(options.nvvmpath)]
+    toolkit_paths = [
+        os.path.join(root, "bin", "ptxas") for root in _named_toolkit(options.nvvmpath)
+    ]
     for path in (*cuda_tools("ptxas"), *filter(is_program, toolkit_paths)):
         if os.path.realpath(path) not in seen:
             seen.add(os.path.realpath(path))
             yield path
 
 
-def named_toolkit(nvvmpath: str | None) -> list[str]:
+def _named_toolkit(nvvmpath: str | None) -> list[str]:
     """Return the toolkit that contains the directory `nvvmpath`; empty if that does not exist."""
     if not nvvmpath or not os.path.isdir(nvvmpath):
         return []
@@ -191,14 +193,14 @@ def find_nvjitlink(nvvmpath: str | None = None, major: int | None = None) -> lis
     wheels = wheel_directories()
     directories = [
         os.path.join(root, place)
-        for root in (*named_toolkit(nvvmpath), *wheels, *toolkits(), SYSTEM_TOOLKIT)
+        for root in (*_named_toolkit(nvvmpath), *wheels, *toolkits(), SYSTEM_TOOLKIT)
         for place in LIBRARY_DIRECTORIES
     ]
     directories += filter(os.path.isabs, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
     # Wheels of CUDA 12 have a directory for each library.
     directories += [os.path.join(os.path.dirname(wheel), "nvjitlink", "lib") for wheel in wheels]
     directories += sorted(glob.glob(SYSTEM_LIBRARIES))
-    return unique_files(
+    return _unique_files(
         path
         for directory in directories
         for path in sorted(
@@ -207,22 +209,22 @@ def find_nvjitlink(nvvmpath: str | None = None, major: int | None = None) -> lis
     )
 
 
-def find_nvvm(nvvmpath: str | None, nvjitlink: str, ptxas: str | None) -> str | None:
+def _find_nvvm(nvvmpath: str | None, nvjitlink: str, ptxas: str | None) -> str | None:
     """Return the libnvvm beside these compilers, else that of `nvvmpath` or of a wheel, or None."""
     roots = [os.path.dirname(os.path.dirname(path)) for path in (nvjitlink, ptxas) if path]
     if ptxas:
         roots.append(os.path.dirname(os.path.dirname(os.path.realpath(ptxas))))
     places = [
         os.path.join(glob.escape(root), pattern)
-        for root in (*roots, *named_toolkit(nvvmpath), *wheel_directories())
+        for root in (*roots, *_named_toolkit(nvvmpath), *wheel_directories())
         for pattern in NVVM_PATTERNS
     ]
     return next(
-        iter(unique_files(path for place in places for path in sorted(glob.glob(place)))), None
+        iter(_unique_files(path for place in places for path in sorted(glob.glob(place)))), None
     )
 
 
-def unique_files(paths: Iterable[str]) -> list[str]:
+def _unique_files(paths: Iterable[str]) -> list[str]:
     """Return the absolute paths of existing files, each file once, by its first path."""
     by_path: dict[str, str] = {}
     for path in paths:

@@ -147,12 +147,12 @@ class ToolProcess:
         except BaseException:
             self.close()
             raise
-        limit_file_size(self.process.pid)
+        _limit_file_size(self.process.pid)
         self.deadline = time.monotonic() + timeout if timeout else float("inf")
 
     def _create_file(self, name: str) -> int:
         """Create a file in memory that `close` closes, and return its descriptor."""
-        self.files.append(anonymous_file(f"pylink-{name}"))
+        self.files.append(_anonymous_file(f"pylink-{name}"))
         return self.files[-1]
 
     def has_ended(self) -> bool:
@@ -263,7 +263,7 @@ def ends_within(helper: subprocess.Popen[str], seconds: float | None) -> bool:
     return True
 
 
-def anonymous_file(name: str) -> int:
+def _anonymous_file(name: str) -> int:
     """Create a file in memory; its descriptor is never the number of a standard stream.
 
     The system would assign the number of a closed stream, which the started program uses itself.
@@ -277,7 +277,7 @@ def anonymous_file(name: str) -> int:
         os.close(descriptor)
 
 
-def limit_file_size(process: int) -> None:
+def _limit_file_size(process: int) -> None:
     """Limit the size of files that a process writes: `has_ended` checks it only now and then.
     `process` is its number.
     """

@@ -52,7 +52,7 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
                     has_more = False
                     break
                 with guard:
-                    outcomes.append(start_program(command, timeout, running))
+                    outcomes.append(_start_program(command, timeout, running))
             ended_runs = [run for run in running if run.has_ended()]
             last = _share_time(running, last)
             for run in ended_runs:
@@ -82,7 +82,7 @@ def _share_time(running: Sequence[ToolProcess], last: Moment) -> Moment:
     return moment
 
 
-def start_program(command: Command, timeout: float, running: list[ToolProcess]) -> Outcome:
+def _start_program(command: Command, timeout: float, running: list[ToolProcess]) -> Outcome:
     """Start a command and add it to `running`; return its outcome, a failure if it cannot start."""
     try:
         run = ToolProcess(command, timeout)

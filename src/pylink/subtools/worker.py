@@ -44,7 +44,7 @@ ASK_ONLY = 0xFFFFFFFF
 
 def main(argv: list[str]) -> int:
     """Compile the modules of an input file; return the exit status."""
-    fix_addresses()
+    _fix_addresses()
     source, _, result = argv
     with open(source, "rb") as stream:
         task = json.loads(stream.readline())
@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
         from cuda.bindings import nvjitlink  # found by the path of the task
 
         if task["keep"]:
-            modules.append(("keep", "LTOIR", compile_keep_module(task["keep"])))
+            modules.append(("keep", "LTOIR", _compile_keep_module(task["keep"])))
         start = time.perf_counter()
         text = compile_modules(nvjitlink, task["options"], modules)
         elapsed = 1000 * (time.perf_counter() - start)
@@ -72,7 +72,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def fix_addresses() -> None:
+def _fix_addresses() -> None:
     """Restart this process without address randomization.
 
     The compiler iterates over some tables in address order: without optimization, and with
@@ -116,7 +116,7 @@ def compile_modules(
     return bytes(text).rstrip(b"\0")
 
 
-def compile_keep_module(source: str) -> bytes:
+def _compile_keep_module(source: str) -> bytes:
     """Compile the NVVM IR of the module that keeps functions (keptfunctions.py) to LTO-IR."""
     from cuda.bindings import nvvm
 

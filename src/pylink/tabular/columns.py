@@ -111,13 +111,13 @@ def arrow_column(name: str, kind: Kind, values: Sequence[Value]) -> ArrowColumn:
     """Return a column as the tuple that `export_stream` of `_native/arrow.pyi` takes."""
     label, valid_bits, null_count = name.encode(), None, 0
     if kind.nullable:
-        valid_bits = pack_bits([value is not None for value in values])
+        valid_bits = _pack_bits([value is not None for value in values])
         null_count = sum(value is None for value in values)
     if kind.type is str:
-        codes, offsets, texts = encode_texts([str(value or "") for value in values])
+        codes, offsets, texts = _encode_texts([str(value or "") for value in values])
         return label, kind.format, codes, valid_bits, null_count, offsets, texts
     if kind.type is bool:
-        return label, kind.format, pack_bits(values), valid_bits, null_count, None, None
+        return label, kind.format, _pack_bits(values), valid_bits, null_count, None, None
     return (
         label,
         kind.format,
@@ -129,13 +129,13 @@ def arrow_column(name: str, kind: Kind, values: Sequence[Value]) -> ArrowColumn:
     )
 
 
-def pack_bits(flags: Sequence[Value]) -> bytes:
+def _pack_bits(flags: Sequence[Value]) -> bytes:
     """Pack flags into bits; the first flag is the lowest bit of the first byte."""
     number = sum(1 << bit for bit, flag in enumerate(flags) if flag)
     return number.to_bytes((len(flags) + 7) // 8, "little")
 
 
-def encode_texts(texts: Sequence[str]) -> tuple[bytes, bytes, bytes]:
+def _encode_texts(texts: Sequence[str]) -> tuple[bytes, bytes, bytes]:
     """Encode texts as a dictionary, i.e. each distinct text once, in order of first use.
 
     Return three buffers: the number of each text in the dictionary (int32); the offset of each text

@@ -154,7 +154,7 @@ class ProtoProtocol(Protocol):
     """Protobuf messages, each after its size as a varint; ImportError without that package."""
 
     def __init__(self) -> None:
-        classes = message_classes()
+        classes = _message_classes()
         self._request, self._response = classes["WorkRequest"], classes["WorkResponse"]
 
     def read(self, stream: BinaryIO) -> WorkerRequest | None:
@@ -185,13 +185,13 @@ class ProtoProtocol(Protocol):
             was_cancelled=response.cancelled,
         )
         data: bytes = message.SerializeToString()
-        return encode_size(len(data)) + data
+        return _encode_size(len(data)) + data
 
 
 PROTOCOLS: dict[str, type[Protocol]] = {"proto": ProtoProtocol, "json": JsonProtocol}
 
 
-def message_classes() -> dict[str, Any]:
+def _message_classes() -> dict[str, Any]:
     """Return the message classes for `_FIELDS`, created in a pool of their own."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
@@ -214,7 +214,7 @@ def message_classes() -> dict[str, Any]:
     }
 
 
-def encode_size(size: int) -> bytes:
+def _encode_size(size: int) -> bytes:
     """Return a size as a varint: 7 bits a byte, lowest first; bit 7 is set in all but the last."""
     encoded = bytearray()
     while size > 127:

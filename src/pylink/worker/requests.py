@@ -56,7 +56,7 @@ class ThreadOutput:
         return parts
 
 
-def unshare_directory() -> bool:
+def _unshare_directory() -> bool:
     """Give this thread a working directory of its own; False if the system cannot."""
     try:
         return bool(ctypes.CDLL(None).unshare(CLONE_FS) == 0)
@@ -64,10 +64,10 @@ def unshare_directory() -> bool:
         return False
 
 
-def count_usable_threads(requested: int) -> int:
+def _count_usable_threads(requested: int) -> int:
     """Return the number of threads that may link: 1 if all must share one working directory."""
     unshared: list[bool] = []
-    probe = threading.Thread(target=lambda: unshared.append(unshare_directory()))
+    probe = threading.Thread(target=lambda: unshared.append(_unshare_directory()))
     probe.start()
     probe.join()
     return requested if unshared == [True] else 1
@@ -91,8 +91,8 @@ class Linkers:
         self._lock = threading.Lock()  # for the next two, which are by number of the request
         self._running: dict[int, Future[None]] = {}  # also those that wait for a thread
         self._cancelled: set[int] = set()
-        count = count_usable_threads(threads)
-        self._pool = ThreadPoolExecutor(count, initializer=unshare_directory)
+        count = _count_usable_threads(threads)
+        self._pool = ThreadPoolExecutor(count, initializer=_unshare_directory)
         sys.stdout = sys.stderr = self._output
 
     def submit(self, request: WorkerRequest) -> None:

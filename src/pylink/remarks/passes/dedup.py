@@ -40,7 +40,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
         remarks.emit(
             NOT_READ(ALL_SECTIONS, view.at_file(file), 0, File=view.names[file], Reason=reason)
         )
-    decisions = nearest_decisions(folding)
+    decisions = _nearest_decisions(folding)
     for decision in decisions:
         if decision.verdict is not None and not decision.folds:
             _emit_rejected(decision, decision.verdict, remarks, view)
@@ -113,7 +113,7 @@ def _emit_cost(
     )
 
 
-def nearest_decisions(folding: Folding) -> list[Decision]:
+def _nearest_decisions(folding: Folding) -> list[Decision]:
     """Return the decision for every compared file, in the order of `folding.decisions`.
 
     The verdict of a kept file is the comparison with the most similar earlier file that is kept, or

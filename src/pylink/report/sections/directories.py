@@ -66,7 +66,7 @@ def user_directory() -> Path:
         raise FileNotFoundError(errno.ENOENT, str(error)) from None
 
 
-def stock_directory() -> Path:
+def _stock_directory() -> Path:
     """Return this version's directory of stock files, which is below the user's directory.
 
     Stock files that it lacks are copied to it, so deleting a file restores it at the next call. An
@@ -107,7 +107,7 @@ def search_path(directories: Iterable[str] = (), recursive: Iterable[str] = ()) 
         path += sorted(Path(directory) for directory, _, _ in os.walk(root))
     if path:
         return path
-    path = [stock_directory()]
+    path = [_stock_directory()]
     try:
         own_directory = user_directory()
     except FileNotFoundError:

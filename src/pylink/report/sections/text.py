@@ -98,11 +98,11 @@ def section_metrics(section: Section) -> list[SectionMetric]:
     """
     metrics = list(section.header.metrics) if section.header else []
     for item in section.items():
-        metrics += chart_metrics(chart_of(item))
+        metrics += chart_metrics(_chart_of(item))
     return metrics + (section.metrics.metrics if section.metrics else [])
 
 
-def chart_of(item: BodyItem) -> Chart | None:
+def _chart_of(item: BodyItem) -> Chart | None:
     """Return the table or chart of an item; None if it is of a kind without a list of metrics."""
     return (
         item.table

@@ -127,7 +127,7 @@ def _growth_curves(report: aprof.Report) -> list[plots.Curve]:
             [(float(point.rms), point.min * scale) for point in fit.points],
             None if fit.model is None else _scale_growth(fit, scale),
             _expected_range(fit, scale),
-            describe_fit(fit),
+            _describe_fit(fit),
             size_unit="byte" if fit.size_unit == "bytes" else "count",
             cost_unit="nsecond" if is_time else "count",
             size_title=f"input [{fit.size_unit or 'size'}]",
@@ -146,7 +146,7 @@ def _expected_range(fit: Fit, scale: float) -> tuple[float, float] | None:
     return (low * fit.cost * scale, high * fit.cost * scale) if high > 1 else None
 
 
-def describe_fit(fit: Fit) -> str:
+def _describe_fit(fit: Fit) -> str:
     """Return a text on the growth, its error and the cost of twice the size."""
     low, high = fit.interval
     if fit.model is None:

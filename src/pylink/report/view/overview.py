@@ -79,7 +79,7 @@ def failures(pages: Sequence[ActionPage]) -> list[RuleMessage]:
     return list(by_text.values())
 
 
-def waiting_text(report: Report) -> str:
+def _waiting_text(report: Report) -> str:
     """Return sentences on the time for which a link waited, and why; "" if it did not wait."""
     link = next(report.ranges(), None)
     wall_ns = None if link is None else link.number(DURATION)
@@ -173,7 +173,7 @@ def summary(report: Report) -> str:
         sentence += f". Its longest phase was {phase_name(longest)}"
         sentence += f" with {format_value(longest.number(measure), 'nsecond')}"
         sentence += " of processor time" if measure == PROCESSOR else ""
-    return " ".join(filter(None, (f"{sentence}.", waiting_text(report))))
+    return " ".join(filter(None, (f"{sentence}.", _waiting_text(report))))
 
 
 def path_shortener(report: Report | None) -> Callable[[str], str]:

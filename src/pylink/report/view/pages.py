@@ -109,7 +109,9 @@ def _action_page(index: int, action: Action) -> ActionPage:
         if rule_result.section_identifier not in shown_identifiers
     ]
     blocks = [
-        block for result in results_without_section for block in rule_blocks(result, action, target)
+        block
+        for result in results_without_section
+        for block in _rule_blocks(result, action, target)
     ]
     return ActionPage(
         index,
@@ -170,11 +172,11 @@ def _section_page(section: Section, action: Action, target: Target) -> SectionPa
     ]
     page.messages = list(_messages(results))
     for result in results:
-        page.blocks += rule_blocks(result, action, target)
+        page.blocks += _rule_blocks(result, action, target)
     return page
 
 
-def rule_blocks(result: RuleResult, action: Action, target: Target) -> Iterator[Block]:
+def _rule_blocks(result: RuleResult, action: Action, target: Target) -> Iterator[Block]:
     """Yield the tables and charts that a rule added."""
     for item in result.items():
         block = block_of(item, Section(identifier=""), action, target, result.display_name)

@@ -18,7 +18,7 @@ RUN_TIME = "runs__time_duration.sum"
 RUN_EXPONENT = "runs__growth_exponent.ratio"
 
 
-def size_and_time(report: Report) -> tuple[float, float] | None:
+def _size_and_time(report: Report) -> tuple[float, float] | None:
     """Return bytes read and nanoseconds of the whole link; None if the report lacks them."""
     sizes = [
         value for action in report.actions if (value := action.number(INPUT_BYTES)) is not None
@@ -32,7 +32,7 @@ def size_and_time(report: Report) -> tuple[float, float] | None:
 
 def sizes_and_times(reports: Iterable[Report]) -> list[tuple[float, float]]:
     """Return size and time of each report that has both, in the order of the reports."""
-    return [point for report in reports if (point := size_and_time(report)) is not None]
+    return [point for report in reports if (point := _size_and_time(report)) is not None]
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float | None:

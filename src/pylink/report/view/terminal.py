@@ -92,7 +92,7 @@ def show_details(
         rules = count_text(len(failure_messages), "rule")
         output.print(Text(f"{rules} could not be applied: {names}", style="dim"))
     if not everything and overview.phase_actions(report):
-        show_phases(output, report)
+        _show_phases(output, report)
         show_bytes(output, report)
         output.print(Text("--all shows every action and section", style="dim"))
         return
@@ -138,7 +138,7 @@ def show_bytes(output: Console, report: Report) -> None:
             output.print(table)
 
 
-def show_phases(output: Console, report: Report) -> None:
+def _show_phases(output: Console, report: Report) -> None:
     """Print a row per phase: processor time, wall time, and its share of the link's wall time."""
     table = Table(box=None, pad_edge=False)
     table.add_column("Phase")
