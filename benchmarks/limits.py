@@ -123,8 +123,9 @@ def print_counters(arch: str, names: list[str], output: str, rounds: int, rest: 
     ratio = statistics.median(a[0] / b[0] for a, b in zip(links, copies, strict=True))
     print(f"  link {wall * 1e3:.0f} ms, copy {copied * 1e3:.0f} ms, ratio {ratio:.2f}")
     print(f"  processor time {user * 1e3:.0f} ms of the program, {system * 1e3:.0f} of the system")
-    # Amdahl's law for two threads, solved for `serial`: wall = serial + (single - serial) / 2.
-    serial = min(max(2 * wall - single, 0), wall) if len(os.sched_getaffinity(0)) > 1 else single
+    # Amdahl's law for the cores, solved for `serial`: wall = serial + (single - serial) / cores.
+    cores = len(os.sched_getaffinity(0))
+    serial = min(max((cores * wall - single) / (cores - 1), 0), wall) if cores > 1 else single
     print(
         f"  one thread {single * 1e3:.0f} ms, so serial {serial * 1e3:.0f} ms of {wall * 1e3:.0f}"
     )

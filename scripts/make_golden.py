@@ -87,7 +87,7 @@ BY_LIBRARY: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {
         "120": {"shared": ("12.9", "12.9")},
     }
 }
-# By case: name and options of each link.
+# Name and options of links: those of most cases, and those of single cases; `links` adds more.
 BASE = {"exec": (), "r": ("-r",)}
 OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "guard": BASE,

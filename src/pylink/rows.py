@@ -242,8 +242,8 @@ class PoolRow:
 
 
 class VariableRow:
-    """A shared variable, an unsized extern array, or all bytes of a kernel's section that has no
-    symbols or belongs to a whole program.
+    """A shared variable, an unsized extern array, or all bytes of a section .nv.shared.K as one
+    variable: of a section without symbols, and of each section in a file compiled with -ewp.
     """
 
     size: int  # bytes

@@ -53,7 +53,7 @@ cdef enum:
     # getting 0.5 MB of small pages, so a block that fills half of a large page gains from it.
     LARGE_BLOCK = 1 << 20
     # Most pages that are kept: more than the 1,100 of a link of 100,000 tiny inputs, of which its
-    # tables take 600 and the bytes of its files 500. For 10,000 inputs, each of the two takes 300.
+    # tables take 600 and the bytes of its files 500. 10,000 larger inputs need 300 for each.
     MOST_RECYCLED = 1280
     RENEWAL_BYTES = 2           # bytes of a link's files that give `renew_recycled` 1 ns of time
 

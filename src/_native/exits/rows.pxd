@@ -1,9 +1,9 @@
-# Views of sections, maps of code offsets (called places), and faults, which all parts of the kernel
-# rewriting share.
+# What all parts of the kernel rewriting share: views of sections, faults, and maps from old to new
+# code offsets (InstructionMaps; parameters and tables of them are named `places`).
 #
-# If a function has a parameter `fault` and its name is a verb, it fills in the fault before it
-# returns False. The reason is R_MEMORY if memory is exhausted. Functions that read without such a
-# parameter, and `move_targets`, return False if the contents are damaged.
+# A function with a parameter `fault`, unless its name begins with is_, has_ or needs_, fills in the
+# fault before it returns False. The reason is R_MEMORY if memory is exhausted. Functions that read
+# and have no such parameter, and `move_targets`, return False if the contents are damaged.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy

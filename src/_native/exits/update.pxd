@@ -3,7 +3,7 @@
 # The finalizer of each release writes code in a form of its own, also code of another ptxas. The
 # schedule of optimized code stays that of its compiler. The forms differ as follows:
 #
-# * From 13.1 on, fences wait for their guards: a guard is the MEMBAR in front of a fence's own.
+# * From 13.1 on, the MEMBAR of a fence waits for the fence's guard, another MEMBAR in front of it.
 # * From 13.1 on, functions for sm_120 and sm_121 that were not optimized have IADD for IADD3 of two
 #   operands.
 # * From 13.2.86 on, a NOP is in front of each BSYNC that makes threads reconverge.

@@ -165,6 +165,7 @@ ctypedef struct PickedSource:
 # be linked. `linked` has, by source, the containers that count; in other sources all count. `rank`
 # ranks an entry, unusable if negative. `unmatched` are sources with a container that counts and has
 # no usable entry, `bare` those in which no container counts. Damaged sources are not unmatched.
+# `limit` is the total of decompressed bytes. `codecs` has a bit, 1 << codec, for each pick's codec.
 def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t limit,
                  dict linked not None):
     """Pick the code that a link takes: (picks, sources, special, unmatched, bare, codecs)."""

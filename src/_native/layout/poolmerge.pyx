@@ -108,7 +108,7 @@ ctypedef struct MergedPool:
 
 
 def merge_pools(PlacedTables placed not None, uint64_t limit):
-    """Merge all kernels' literal pools into one, unless it would have more than `limit` bytes."""
+    """Merge all kernels' literal pools into one of at most `limit` bytes; False if that fails."""
     placed.fill()
     cdef MergedPool merged_pool
     cdef Outs outs = <Outs>placed.outs.copy()

@@ -158,9 +158,9 @@ cdef inline void create_functions(Merge* merge, const FileRow* file) noexcept no
         is_definition = was_current(merge.merged.symbol_resolution[symbol])
         if merge.work.symbol_of[entity] < 0:
             create_symbol(merge, entity, is_listed_local(merge, symbol_row, is_definition))
-            # Before 13.0, nvlink treats the null symbol of a file like a function when the file
-            # names a function before any file defines it: it becomes a local symbol without a name
-            # (`assign_function_entity` of resolve).
+            # Before 13.0, nvlink treats the null symbol of a file like a function if the file is
+            # the first to name a function, and does not define it: it becomes a local symbol
+            # without a name (`assign_function_entity` of resolve).
             null_entity = merge.merged.symbol_entity[file.first_symbol]
             if (null_entity >= 0 and symbol_row.section < 0
                     and merge.work.symbol_of[null_entity] < 0):

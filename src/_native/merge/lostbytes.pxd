@@ -49,7 +49,8 @@ cdef inline bint is_lost_definition(Merge* merge, SymbolCounter symbol,
 
     In constants they may if it lost or was replaced, in initialized data (`in_data`) only if it
     lost against a weak one. That is so for RESOLUTION_LOST with a weak winner, and always for
-    RESOLUTION_LOST_EARLY: the one that it lost against was replaced later, as only weak ones are.
+    RESOLUTION_LOST_EARLY: the one that it lost against was replaced later, as only weak and
+    common ones are, and initialized data never loses against a common one.
     """
     cdef uint8_t resolution = merge.merged.symbol_resolution[symbol]
     if in_data:

@@ -35,8 +35,8 @@ cdef packed struct CuinfoNote:
 
 
 # .note.nv.tkinfo: the tools that made the file. Five offsets are followed by five strings. The
-# third is "Cuda compilation tools, release 13.2, V13.2.86"; in outputs of pylink, the fourth
-# names the linker that it followed, "nvlink 13.2.86".
+# third is "Cuda compilation tools, release 13.2, V13.2.86". In outputs of pylink it is its own name
+# and version, and the fourth names the linker that it followed, "nvlink 13.2.86".
 cdef packed struct TkinfoNote:
     uint32_t name_size
     uint32_t size               # bytes of the fields after `name`, and of the strings

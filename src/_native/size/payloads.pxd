@@ -41,7 +41,7 @@ ctypedef struct Payload:
     uint64_t packed             # bytes that it has in the file
     uint64_t full               # bytes that it becomes; unused if it is not compressed
     uint64_t installed          # bytes of its entry in the file, without the entry's header
-    uint64_t download           # the same in the archive
+    uint64_t download           # the same, in the wheel or other archive that has the file
     LedgerEntryRef entry        # number of its entry in the ledger
     int codec                   # a CODEC_ number
     int kind                    # an ENTRY_ number

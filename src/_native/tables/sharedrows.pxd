@@ -31,8 +31,8 @@ ctypedef uint32_t UseRef
 ctypedef uint32_t KernelRef
 ctypedef size_t KernelCounter
 
-# A shared variable, an unsized extern array, or all bytes of a kernel's section that has no symbols
-# or belongs to a whole program.
+# A shared variable, an unsized extern array, or all bytes of a section .nv.shared.K as one
+# variable: of a section without symbols, and of each section in a file compiled with -ewp.
 cdef packed struct VariableRow:
     uint64_t size           # bytes
     uint64_t align          # bytes

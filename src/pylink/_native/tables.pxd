@@ -1,6 +1,6 @@
 # Tables that own their rows; `tables.pyi` beside this says what each holds. Native modules cimport
-# these types and those of `results.pxd`; everything else that they cimport is inline functions and
-# structs.
+# classes and functions from this, `results.pxd` and `recycling.pxd`. All else of the project that
+# they cimport is inline functions, structs, constants and C functions.
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t

@@ -336,8 +336,9 @@ class _Curve:
         full_range = self.full_range
         low, high = full_range.low, full_range.high
         if len(full_range.best.names) == 1 and is_between(full_range.best.names[0]):
-            # The best fit is a power n^p between two of the named functions. The interval is that
-            # of sums of these functions, so the interval of the power is used instead.
+            # The best fit is a power n^p whose exponent lies between those of two named functions.
+            # But `low` and `high` are bounds of what sums of named functions forecast. So those of
+            # the power are used instead.
             power = _Course(self.points, self.scatter)
             low, high = power.low, power.high
         if self.smaller is not None and self.smaller.fits:

@@ -33,8 +33,8 @@ WEIGHT_EXPONENT = 0.25
 MULTIPLES: Array = np.concatenate([[1.0], np.geomspace(1.005, 9.0, 150)])
 POWERS_OF_MULTIPLES: Array = np.log2(MULTIPLES)
 
-# This is added to determinants, so that the equations of nearly equal functions stay soluble. It is
-# far below any measurable cost.
+# This is added to determinants, so that the equations of nearly equal functions stay soluble. Other
+# determinants are so much larger that it does not change their results measurably.
 RIDGE = 1e-11
 
 

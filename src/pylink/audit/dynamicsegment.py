@@ -154,7 +154,10 @@ class DynamicSegment:
         return symbol_numbers
 
     def _read_table(self, address: int, size: int, noun: str) -> bytes:
-        """Return what `_read_address` returns; add a fault about `noun` if bytes are missing."""
+        """Return what `_read_address` returns, of dynamic symbols only whole rows.
+
+        Adds a fault about `noun` if bytes are missing.
+        """
         rows = self._read_address(address, size)
         if len(rows) < size:
             self._file.add_fault(f"its {noun} are cut off")

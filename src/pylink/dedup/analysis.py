@@ -161,7 +161,7 @@ class Analysis:
 
 @dataclass
 class _Rows:
-    """All sections of the build, as columns with a row for each section.
+    """The compared sections of the build, as columns with a row for each section.
 
     `owners` are numbers of objects, `titles` full names, `names` have the name without prefix and
     the alignment. `sizes` are in bytes, `sections` and `relocations` are contents. The contents of

@@ -16,7 +16,7 @@ MAX_TEXT = 1 << 24
 
 
 class NotMangled(Exception):
-    """The name does not follow the rules, or uses one that nvlink does not know."""
+    """The name does not follow the rules, has one that nvlink does not know, or is too long."""
 
 
 class Type:

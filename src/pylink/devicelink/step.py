@@ -113,7 +113,7 @@ def make_step(
             pack=None if request.form == CUBIN else pack,
             when_linked=[prepare, unmap] if request.form == OBJECT else [unmap],
         )
-        # From here on, no input is needed.
+        # From here on, only diagnostics read inputs. If there are any, copies of the inputs stay.
         shared.unmap(keeps=bool(sink.diagnostics))
         shared.refuse_changes(sink)
     step = StepResult(links, _list_files_read(request, shared.everything, links))

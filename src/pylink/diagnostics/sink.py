@@ -47,7 +47,7 @@ class Sink:
     """The object to which phases report.
 
     `warnings`, `errors` and `catastrophes` count reports by severity, including repeats that were
-    not shown. `diagnostics` has the records that passed the policy, in order. `terminated` says
+    not shown. `diagnostics` has the records that were shown, in order. `terminated` says
     that a fatal kind or the error limit ended the link. `follows` is the followed release of
     nvlink; None until the inputs were read.
     """

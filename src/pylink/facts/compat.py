@@ -1,8 +1,8 @@
 """Rules that join the attributes of .nv.compat of all inputs for the output.
 
 One row per attribute, with the releases and families that have it. `pack_rows` packs the rows of a
-link for `pylink._native.notes`. An attribute without a row keeps the value of the first input. The
-experiments are in docs/format-notes.md and docs/format-notes/releases.md.
+link for `pylink._native.notes`. An attribute without a row has the value of the first input with
+it. The experiments are in docs/format-notes.md and docs/format-notes/releases.md.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pylink.facts.attributes import BVAL, HVAL, SVAL
 from pylink.facts.target import FAMILY_B, FAMILY_C
 
 # Rules that join the values of all inputs, or that give the value of the output.
-COMPAT_FIRST = 0  # the first input's value
+COMPAT_FIRST = 0  # the value of the first input that has it
 COMPAT_WEAKEST = 1  # 0 if any input has 0, else the largest
 COMPAT_FLAGS = 2  # bits that any input has
 COMPAT_FIELDS = 3  # like COMPAT_WEAKEST, for each of two fields of two bits

@@ -1,9 +1,9 @@
 """Archives: turns the members that a link may need into sources (rows of `inputs/sources.py`).
 
-nvlink links every host object of an archive, even if nothing needs it, and overlooks all other
-members: cubins, fat binaries, members of nested archives, and everything after the first member
-that is not an ELF file. pylink links overlooked members only if they define a symbol that would
-otherwise be undefined. So an archive that nvlink can link gives the same file.
+nvlink links every host object of an archive, even if nothing needs it, and never another member. It
+reads cubins, and overlooks members of nested archives and all from the first member on that is
+neither a host object nor a cubin. pylink links cubins and overlooked members if they define a
+symbol that would otherwise be undefined. So an archive that nvlink can link gives the same file.
 """
 
 from __future__ import annotations

@@ -229,8 +229,8 @@ BY_ATTRIBUTE = {option.attribute: option for option in OPTIONS}
 # The option by each of its spellings, with dashes.
 SPELLINGS = {f"--{option.long}": option for option in OPTIONS}
 SPELLINGS.update({f"-{option.short}": option for option in OPTIONS if option.short})
-# Long names with one dash: nvlink accepts them only if the short name is the same, and for the
-# following three, which nvcc spells with one dash.
+# Long names with one dash: nvlink accepts them only if the short name is the same. The following
+# three are accepted as well (docs/nvlink-differences.md).
 SPELLINGS.update({f"-{name}": BY_ATTRIBUTE[name] for name in ("help", "version")})
 SPELLINGS["-register-link-binaries"] = BY_ATTRIBUTE["register_link_binaries"]
 # Some of pylink's own names come from the EDG front end (two dashes, underscores), and some from

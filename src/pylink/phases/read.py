@@ -95,8 +95,8 @@ def _refuse_target(
 ) -> NoReturn:
     """Refuse code that the target cannot run.
 
-    With `needs_suffix` the target could run it, but the release that the link follows wants a
-    target with the suffix of the code, e.g. sm_90a.
+    With `needs_suffix` the code has the suffix `a`, e.g. sm_90a, and the target has none: the
+    release that the link follows refuses that, whether or not the target could run the code.
     """
     from pylink.diagnostics.record import note
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # Levels below an entry (a cubin, PTX or LTO-IR). Their rows come from the native ledger, which has
 # the bytes of entries by part and function.
 INNER = ("part", "template", "function")
-# Names of two rows: bytes that no single function has, and all functions except the largest.
+# Names of two rows: bytes that no single function has, and all functions except the largest ones.
 SHARED = "(shared)"
 OTHER_FUNCTIONS = "other functions"
 

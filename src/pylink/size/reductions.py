@@ -133,10 +133,13 @@ def functions_by_entry(sizes: Sizes) -> tuple[list[set[int]], list[set[int]]]:
     return with_code, [code & constants for code, constants in both]
 
 
-def _other_compression(sizes: Sizes, codec: str, rule: str, mode_name: str) -> Iterable[Reduction]:
-    """Yield the saving of cubins of one codec that get smaller as zstd.
+def _other_compression(
+    sizes: Sizes, codec: str, rule: str, description: str
+) -> Iterable[Reduction]:
+    """Yield what compressing the cubins of one codec as zstd saves, where that makes them smaller.
 
-    `mode_name` is what the title says of the cubins.
+    `rule` is the name of the reduction. `description` follows the number of cubins in its title, as
+    in "7 cubins stored, not compressed".
     """
     leaves = [
         leaf
@@ -158,7 +161,7 @@ def _other_compression(sizes: Sizes, codec: str, rule: str, mode_name: str) -> I
         )
     yield Reduction(
         rule,
-        f"{count_text(len(leaves), 'cubin')} {mode_name}",
+        f"{count_text(len(leaves), 'cubin')} {description}",
         "B",
         installed=installed,
         download=download,

@@ -143,9 +143,9 @@ class Body(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Section(Message):
-    """A titled part of a report, with metrics; those with the lowest `order` are shown first.
+    """A titled part of a report, with metrics.
 
-    `identifier` is unique. Sections without `order` are shown last.
+    `identifier` is unique. Sections with the lowest `order` are shown first, those without last.
     """
 
     identifier: str = ""

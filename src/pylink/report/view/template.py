@@ -19,6 +19,4 @@ def page_from(template: str, *directories: Path, **values: object) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # Macros see globals, but not the arguments of `render`.
-    environment.globals.update(values)
-    return environment.get_template(template).render()
+    return environment.get_template(template).render(values)
