@@ -1,5 +1,5 @@
-# What all parts of the kernel rewriting share: views of sections, faults, and maps from old to new
-# code offsets (InstructionMaps; parameters and tables of them are named `places`).
+# Views of sections, faults, and maps from old to new code offsets, for all parts of the kernel
+# rewriting. The maps are InstructionMaps; parameters and tables of them are named `places`.
 #
 # A function with a parameter `fault`, unless its name begins with is_, has_ or needs_, fills in the
 # fault before it returns False. The reason is R_MEMORY if memory is exhausted. Functions that read

@@ -3,8 +3,8 @@
 #
 # Without -use-host-info, such a kernel gets no .nv.shared.K when its code is read. If it has no
 # shared variables of its own, nvlink creates that section when it lays shared memory out. A common
-# variable is a shared one that does not belong to one kernel; `shared.pyx` sorts these. The order of
-# the sections is:
+# variable is a shared one that does not belong to one kernel; `shared.pyx` sorts these. The order
+# of the sections is:
 #
 # 1. for each common variable that one kernel alone uses: that of this kernel, if it is idle;
 # 2. for each common variable that several kernels use: those of the idle ones among them;
