@@ -40,8 +40,8 @@ cdef enum Part:
     P_MODULES                   # fat binaries of modules
     P_LINK                      # no modules, but an image that a device link made of some
 
-# A dynamic symbol about device code, the anchor (an exported function), or a module in the file. The
-# ID of a module is the end of the names of its symbols, e.g. of its registration function.
+# A dynamic symbol about device code, the anchor (an exported function), or a module in the file.
+# The ID of a module is the end of the names of its symbols, e.g. of its registration function.
 cdef packed struct DynamicRow:
     uint32_t kind               # a DYNAMIC_ number
     uint32_t interposable       # of DYNAMIC_CLOSED: 1 if another file may replace this function
