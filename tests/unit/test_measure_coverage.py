@@ -151,10 +151,12 @@ def test_rows_are_rooms_and_packages() -> None:
 
 
 def test_a_share_below_its_floor_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure_coverage, "FLOORS", {"native lines": 50.0, "Python branches": 75.1})
+    floors = {"native lines": 50.0, "native branches": 99.0, "Python branches": 75.1}
+    monkeypatch.setattr(measure_coverage, "FLOORS", floors)
     rows = {"native": Row(2, 1, 1, 1), "Python": Row(27, 21, 12, 9)}
     assert list(measure_coverage.share_lines(rows)) == [
         ("native lines: 50.00 % (at least 50.0 %)", False),
+        ("native branches: 100.00 % (at least 99.0 %)", False),
         ("Python branches: 75.00 % (at least 75.1 %) TOO FEW", True),
     ]
 
