@@ -143,9 +143,9 @@ def _load_without_runtime(
     None for other links. To open a codec and to decompress the library can take as long as the
     rest of such a link.
     """
-    names = [picked.sources.names[picked.source_numbers[number]] for number in numbers]
-    if len(names) > MOST_SMALL:
+    if len(numbers) > MOST_SMALL:
         return None
+    names = [picked.sources.names[picked.source_numbers[number]] for number in numbers]
     demands = bytes(picked.sources.demands[picked.source_numbers[number]] for number in numbers)
     count = count_before_runtime(job, names, demands)
     rows = rows[: PICK.size * count]
