@@ -113,17 +113,17 @@ def test_modules_that_tests_name_in_strings_exist() -> None:
 
 def test_functions_that_no_other_file_names_are_private() -> None:
     """`main` is what programs start; generated modules have the names of their source."""
-    files = subprocess.run(
-        ["git", "ls-files", "src", "tests", "scripts", "benchmarks", "docs", "setup.py"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    ).stdout.splitlines()  # fmt: skip
+    suffixes = {".py", ".pyx", ".pyi", ".c", ".h", ".j2", ".md", ".section"}
+    files = [
+        str(path.relative_to(ROOT))
+        for folder in ("src", "tests", "scripts", "benchmarks", "docs")
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in suffixes and path.name != Path(__file__).name
+    ]
     homes: dict[str, set[str]] = {}
-    for file in files:
-        if not file.endswith(Path(__file__).name) and file.endswith(
-            (".py", ".pyx", ".pyi", ".c", ".h", ".j2", ".md", ".section")
-        ):
-            for word in set(re.findall(r"\w+", (ROOT / file).read_text(encoding="utf-8"))):
-                homes.setdefault(word, set()).add(file)
+    for file in [*files, "setup.py"]:
+        for word in set(re.findall(r"\w+", (ROOT / file).read_text(encoding="utf-8"))):
+            homes.setdefault(word, set()).add(file)
     lonely = [
         f"{file}: {node.name}"
         for file in files
