@@ -16,9 +16,9 @@ from benchmarks.report import Report
 from pylink.bench.processes import Launcher
 
 COUNTS = (100, 1000, 10000, 100000)
-# Rounds by number of inputs; at least 4, since the first two links of a process also wait for new
-# memory.
-ROUNDS = {100: 15, 1000: 9, 10000: 4, 100000: 4}
+# Rounds by number of inputs; at least 8, since the first two links of a process also wait for new
+# memory, and the next ones may give it large pages (docs/link-cost.md).
+ROUNDS = {100: 15, 1000: 9, 10000: 8, 100000: 8}
 BARE = 2  # inputs of a link that needs hardly more memory than the interpreter
 
 # A program that copies and links `count` inputs several times in turn, and prints the least

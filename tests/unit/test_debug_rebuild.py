@@ -12,6 +12,7 @@ from helpers import debug_reference as reference
 
 from pylink._native import debug
 from pylink._native.debug import MalformedDebugSection
+from pylink._native.tables import Blob
 
 LIVE, DEAD, OVERRIDDEN, OTHER = range(4)
 END_SEQUENCE = bytes.fromhex("00 01 01")
@@ -57,6 +58,32 @@ def pack(pieces: list[tuple[bytes, list[Row]]]) -> Tables:
     return arena, table, rows
 
 
+def rebuild_line(
+    arena: bytes,
+    pieces: bytes,
+    relocs: bytes,
+    headers: bytes = b"",
+    patches: bytes = b"",
+    *,
+    ended: bool = False,
+) -> Tables:
+    """The native function of this name, with bytes for its tables."""
+    tables = (Blob(table) for table in (pieces, relocs, headers, patches))
+    contents, moved, units = debug.rebuild_line(arena, *tables, ended=ended)
+    return contents.data, moved.data, units.data
+
+
+def rebuild_frame(arena: bytes, pieces: bytes, relocs: bytes) -> tuple[bytes, bytes]:
+    """The native function of this name, with bytes for its tables."""
+    contents, moved = debug.rebuild_frame(arena, Blob(pieces), Blob(relocs))
+    return contents.data, moved.data
+
+
+def rebuild_reg_sass(arena: bytes, pieces: bytes, names: bytes) -> bytes:
+    """The native function of this name, with bytes for its tables."""
+    return debug.rebuild_reg_sass(arena, Blob(pieces), names).data
+
+
 def pairs(table: bytes) -> list[tuple[int, int]]:
     """The rows of a moved table."""
     return [(first, second) for first, second in struct.iter_unpack("<QQ", table)]
@@ -71,7 +98,7 @@ def test_sequences_follow_the_output_symbols_and_the_dead_ones_go() -> None:
         (unit, [(a, 0, DEAD), (b, 9, LIVE), (c, 4, LIVE), (d, 4, OVERRIDDEN)]),
         (two, [(e, 7, LIVE)]),
     ]
-    contents, moved, _ = debug.rebuild_line(*pack(pieces))
+    contents, moved, _ = rebuild_line(*pack(pieces))
     expected = line_unit([b"first", b"third"])
     assert contents == expected + line_unit([b"second"])
     assert pairs(moved) == list(zip(addresses(contents), [2, 1, 4], strict=True))
@@ -79,7 +106,7 @@ def test_sequences_follow_the_output_symbols_and_the_dead_ones_go() -> None:
 
 def test_a_unit_without_live_functions_keeps_its_header() -> None:
     unit = line_unit([b"dead"])
-    contents, moved, _ = debug.rebuild_line(*pack([(unit, [(addresses(unit)[0], 0, DEAD)])]))
+    contents, moved, _ = rebuild_line(*pack([(unit, [(addresses(unit)[0], 0, DEAD)])]))
     assert (contents, moved) == (line_unit([]), b"")
 
 
@@ -91,7 +118,7 @@ def test_a_unit_without_live_functions_ends_where_the_release_says_so() -> None:
         (unit + line_unit([]) + ended, [(addresses(unit)[0], 0, DEAD)]),
         (live, [(addresses(live)[0], 1, LIVE)]),
     ]
-    contents, _, units = debug.rebuild_line(*pack(pieces), b"", b"", ended=True)
+    contents, _, units = rebuild_line(*pack(pieces), ended=True)
     assert contents == 3 * ended + live
     starts = [base for _, _, base in reference.UNIT.iter_unpack(units)]
     assert starts == [number * len(ended) for number in range(4)]
@@ -105,7 +132,7 @@ def test_units_tell_where_they_went() -> None:
         (b"", []),
         (live, [(addresses(live)[0], 4, LIVE)]),
     ]
-    _, _, units = debug.rebuild_line(*pack(pieces))
+    _, _, units = rebuild_line(*pack(pieces))
     empty = len(line_unit([]))
     assert list(reference.UNIT.iter_unpack(units)) == [
         (0, 0, 0),
@@ -125,7 +152,7 @@ def test_header_fields_come_from_the_mercury_twin_of_the_same_unit() -> None:
     arena, pieces, relocs = pack([(plain, [(x, 1, LIVE), (dead, 0, DEAD)])])
     headers = reference.PIECE.pack(len(arena), len(merc), 2)
     patches = reference.PATCH.pack(len(first) + 17, 0x51) + reference.PATCH.pack(15, 0x42)
-    contents, _, _ = debug.rebuild_line(arena + merc, pieces, relocs, headers, patches)
+    contents, _, _ = rebuild_line(arena + merc, pieces, relocs, headers, patches)
     assert contents == headed([b"x"], b"name\0", 0x42) + headed([], b"longer\0", 0x51)
 
 
@@ -139,7 +166,7 @@ def test_a_dead_frame_goes_with_its_cie_and_pointers_follow() -> None:
         (frames, [(live - 8, 0, OTHER), (live, 5, LIVE), (dead, 0, DEAD)]),
         (two, [(second, 6, LIVE)]),
     ]
-    contents, moved = debug.rebuild_frame(*pack(pieces))
+    contents, moved = rebuild_frame(*pack(pieces))
     kept = cie(b"live") + fde(b"body")
     kept = kept[: len(cie(b"live")) + 12] + bytes(8) + kept[len(cie(b"live")) + 20 :]
     pointed = bytearray(two)
@@ -162,7 +189,7 @@ def test_only_the_first_entry_of_a_live_name_keeps_its_ranges() -> None:
     table = registers(b"kernel", ranges) + registers(b"dead", ranges) + registers(b"none", [])
     two = registers(b"kernel", ranges) + registers(b"other", ranges)
     arena, pieces, _ = pack([(table, []), (b"", []), (two, [])])
-    contents = debug.rebuild_reg_sass(arena, pieces, b"other\0none\0kernel\0")
+    contents = rebuild_reg_sass(arena, pieces, b"other\0none\0kernel\0")
     zero = [(0, 0), (0, 0)]
     assert contents == (
         registers(b"kernel", ranges)
@@ -223,7 +250,7 @@ def verdict(rebuild: Rebuild, tables: Tables) -> tuple[bytes, ...] | None:
 
 
 def rebuild_registers(arena: bytes, pieces: bytes, _: bytes) -> Tables:
-    return debug.rebuild_reg_sass(arena, pieces, LIVE_NAMES), b"", b""
+    return rebuild_reg_sass(arena, pieces, LIVE_NAMES), b"", b""
 
 
 def reference_registers(arena: bytes, pieces: bytes, _: bytes) -> Tables:
@@ -232,13 +259,13 @@ def reference_registers(arena: bytes, pieces: bytes, _: bytes) -> Tables:
 
 LIVE_NAMES = b"kernel\0a_device_function_with_a_long_name\0k\0kernel\0"
 KINDS: dict[str, tuple[Make, Rebuild, Rebuild]] = {
-    "line": (random_lines, debug.rebuild_line, reference.rebuild_line),
+    "line": (random_lines, rebuild_line, reference.rebuild_line),
     "line that ends": (
         random_lines,
-        functools.partial(debug.rebuild_line, ended=True),
+        functools.partial(rebuild_line, ended=True),
         functools.partial(reference.rebuild_line, ended=True),
     ),
-    "frame": (random_frames, debug.rebuild_frame, reference.rebuild_frame),
+    "frame": (random_frames, rebuild_frame, reference.rebuild_frame),
     "registers": (random_registers, rebuild_registers, reference_registers),
 }
 
@@ -287,7 +314,7 @@ def test_malformed_line_sections_are_refused_with_their_place(case: str) -> None
     shift = len(GOOD)
     rows = [(r_offset + shift, target, state) for r_offset, target, state in rows]
     with pytest.raises(MalformedDebugSection) as caught:
-        debug.rebuild_line(*pack([(b"", []), (GOOD + data, rows)]))
+        rebuild_line(*pack([(b"", []), (GOOD + data, rows)]))
     assert (caught.value.piece, caught.value.offset) == (1, offset + shift)
     assert f"{offset + shift:#x}" in str(caught.value)
 
@@ -306,7 +333,7 @@ MALFORMED_FRAMES = {
 def test_malformed_frame_sections_are_refused_with_their_place(case: str) -> None:
     data, offset = MALFORMED_FRAMES[case]
     with pytest.raises(MalformedDebugSection) as caught:
-        debug.rebuild_frame(*pack([(b"", []), (data, [])]))
+        rebuild_frame(*pack([(b"", []), (data, [])]))
     assert (caught.value.piece, caught.value.offset) == (1, offset)
 
 
@@ -324,23 +351,23 @@ def test_malformed_register_sections_are_refused_with_their_place(case: str) -> 
     data, offset = MALFORMED_REGISTERS[case]
     arena, pieces, _ = pack([(b"", []), (data, [])])
     with pytest.raises(MalformedDebugSection) as caught:
-        debug.rebuild_reg_sass(arena, pieces, b"")
+        rebuild_reg_sass(arena, pieces, b"")
     assert (caught.value.piece, caught.value.offset) == (1, offset)
 
 
 def test_names_without_an_end_are_refused() -> None:
     with pytest.raises(ValueError, match="does not end"):
-        debug.rebuild_reg_sass(b"", b"", b"kernel")
+        rebuild_reg_sass(b"", b"", b"kernel")
 
 
 def test_damage_in_a_mercury_twin_is_told_apart() -> None:
     arena, pieces, _ = pack([(GOOD, [])])
     with pytest.raises(MalformedDebugSection) as caught:
-        debug.rebuild_line(arena, pieces, b"", reference.PIECE.pack(0, 3, 0), b"")
+        rebuild_line(arena, pieces, b"", reference.PIECE.pack(0, 3, 0), b"")
     assert caught.value.mercury
 
 
-@pytest.mark.parametrize("rebuild", [debug.rebuild_line, debug.rebuild_frame])
+@pytest.mark.parametrize("rebuild", [rebuild_line, rebuild_frame])
 def test_tables_that_do_not_fit_each_other_are_refused(rebuild: Rebuild) -> None:
     for offset, size, count in [(5, 0, 0), (0, 5, 0), (1, 2**64 - 1, 0), (0, 4, 1)]:
         with pytest.raises(ValueError, match="piece 0"):

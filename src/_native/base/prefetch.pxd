@@ -4,7 +4,15 @@
 # that it will read AHEAD rows later, and does not wait for it then.
 
 cdef extern from *:
-    void prefetch "__builtin_prefetch"(const void* address) nogil
+    """
+    /* GCC takes a function that does nothing but prefetch for one without an effect, and omits its
+       calls. The empty statement of assembler is an effect to it. */
+    static inline void pylink_prefetch(const void* address) {
+        __builtin_prefetch(address);
+        __asm__ volatile("");
+    }
+    """
+    void prefetch "pylink_prefetch"(const void* address) nogil
 
 cdef enum:
     AHEAD = 8                   # rows or names between the fetch of one and its use

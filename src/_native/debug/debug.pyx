@@ -27,7 +27,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from base.memory cimport check_memory
 from base.nameindex cimport NameIndex, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_reserve, scratch_vector
-from base.vector cimport Vec, vec_append, vec_to_bytes
+from base.vector cimport Vec, vec_append
 from debug.frame cimport move_all_frames
 from debug.line cimport move_lines
 from debug.registers cimport clear_registers, index_names
@@ -36,6 +36,7 @@ from debug.rows cimport (
     R_REGISTER_COUNT, R_UNITS, R_VERSION, DebugPatchRow, FunctionRef, LineUnit, MovedRow, PieceRow,
     RebuildFault, Rebuilt, RelocRow, UnitRow,
 )
+from pylink._native.tables cimport Blob, detach_rows
 
 
 class MalformedDebugSection(ValueError):
@@ -48,16 +49,16 @@ class MalformedDebugSection(ValueError):
         self.mercury = mercury
 
 
-cdef uint64_t check_pieces(bytes arena, bytes pieces, bytes rows, size_t row_size) except? 1:
+cdef uint64_t check_pieces(bytes arena, Blob pieces, Blob rows, size_t row_size) except? 1:
     """Return the bytes of all pieces; ValueError unless the tables fit each other and the arena.
 
     `rows` are the relocations or patches that `pieces` count (PieceRow), each of `row_size` bytes.
     """
-    cdef const PieceRow* piece = <const PieceRow*>PyBytes_AS_STRING(pieces)
-    cdef size_t count = PyBytes_GET_SIZE(pieces) // sizeof(PieceRow), i
+    cdef const PieceRow* piece = <const PieceRow*>pieces.rows
+    cdef size_t count = pieces.count // sizeof(PieceRow), i
     cdef uint64_t limit = PyBytes_GET_SIZE(arena), total = 0
-    cdef uint64_t remaining = PyBytes_GET_SIZE(rows) // row_size
-    if PyBytes_GET_SIZE(pieces) % sizeof(PieceRow) or PyBytes_GET_SIZE(rows) % row_size:
+    cdef uint64_t remaining = rows.count // row_size
+    if pieces.count % sizeof(PieceRow) or rows.count % row_size:
         raise ValueError("a table is not made of whole rows")
     for i in range(count):
         if piece[i].offset > limit or piece[i].size > limit - piece[i].offset:
@@ -98,14 +99,14 @@ cdef object raise_fault(const RebuildFault* fault):
                                 reason=text_of(fault.reason))
 
 
-cdef uint64_t start_rebuild(Rebuilt* section, bytes arena, bytes pieces, bytes relocs) except? 1:
+cdef uint64_t start_rebuild(Rebuilt* section, bytes arena, Blob pieces, Blob relocs) except? 1:
     """Check the tables and enter them into `section`; return the bytes of all pieces."""
     cdef uint64_t total = check_pieces(arena, pieces, relocs, sizeof(RelocRow))
     section.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
-    section.pieces = <const PieceRow*>PyBytes_AS_STRING(pieces)
-    section.count = PyBytes_GET_SIZE(pieces) // sizeof(PieceRow)
-    section.relocs = <const RelocRow*>PyBytes_AS_STRING(relocs)
-    section.reloc_count = PyBytes_GET_SIZE(relocs) // sizeof(RelocRow)
+    section.pieces = <const PieceRow*>pieces.rows
+    section.count = pieces.count // sizeof(PieceRow)
+    section.relocs = <const RelocRow*>relocs.rows
+    section.reloc_count = relocs.count // sizeof(RelocRow)
     section.fault.reason = R_MEMORY
     section.fault.mercury = False
     return total
@@ -120,23 +121,23 @@ cdef void allocate_rebuilt(Rebuilt* section, Scratch* scratch, uint64_t total) n
     scratch_reserve(scratch, &section.out, total)
 
 
-def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not None,
-                 bytes headers not None=b"", bytes patches not None=b"", *, bint ended=False):
+def rebuild_line(bytes arena not None, Blob pieces not None, Blob relocs not None,
+                 Blob headers not None, Blob patches not None, *, bint ended=False):
     """Rebuild `.debug_line` or `.nv_debug_line_sass`: (contents, kept relocations, units)."""
     # `headers` are the mercury forms of the `pieces`, `patches` the fields that the link resolved
     # in them. With `ended`, a unit without sequences gets the opcode that ends one.
     cdef Rebuilt section
     cdef const PieceRow* twin_rows = NULL
-    cdef const DebugPatchRow* patch_rows = <const DebugPatchRow*>PyBytes_AS_STRING(patches)
+    cdef const DebugPatchRow* patch_rows = <const DebugPatchRow*>patches.rows
     cdef Vec unit_rows, units, twins
     cdef Scratch scratch
     cdef uint64_t total
     cdef bint done
     check_pieces(arena, headers, patches, sizeof(DebugPatchRow))
-    if PyBytes_GET_SIZE(headers):
-        if PyBytes_GET_SIZE(headers) != PyBytes_GET_SIZE(pieces):
+    if headers.count:
+        if headers.count != pieces.count:
             raise ValueError("there is not one mercury piece for each piece")
-        twin_rows = <const PieceRow*>PyBytes_AS_STRING(headers)
+        twin_rows = <const PieceRow*>headers.rows
     total = start_rebuild(&section, arena, pieces, relocs)
     section.ended = ended
     allocate_rebuilt(&section, &scratch, total)
@@ -149,12 +150,13 @@ def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not N
                     and move_lines(&section, twin_rows, patch_rows, &units, &twins, &unit_rows))
         if not done:
             raise_fault(&section.fault)
-        return vec_to_bytes(&section.out), vec_to_bytes(&section.moved), vec_to_bytes(&unit_rows)
+        return (Blob(detach_rows(&section.out)), Blob(detach_rows(&section.moved)),
+                Blob(detach_rows(&unit_rows)))
     finally:
         scratch_free(&scratch)
 
 
-def rebuild_frame(bytes arena not None, bytes pieces not None, bytes relocs not None):
+def rebuild_frame(bytes arena not None, Blob pieces not None, Blob relocs not None):
     """Rebuild `.debug_frame` (64-bit DWARF): (contents, kept relocations)."""
     cdef Rebuilt section
     cdef Vec places
@@ -168,12 +170,12 @@ def rebuild_frame(bytes arena not None, bytes pieces not None, bytes relocs not 
             done = not scratch.failed and move_all_frames(&section, &places)
         if not done:
             raise_fault(&section.fault)
-        return vec_to_bytes(&section.out), vec_to_bytes(&section.moved)
+        return Blob(detach_rows(&section.out)), Blob(detach_rows(&section.moved))
     finally:
         scratch_free(&scratch)
 
 
-def rebuild_reg_sass(bytes arena not None, bytes pieces not None, bytes names not None):
+def rebuild_reg_sass(bytes arena not None, Blob pieces not None, bytes names not None):
     """Concatenate `.nv_debug_info_reg_sass`; ranges of functions that `names` lacks become 0."""
     cdef Rebuilt section
     cdef uint64_t names_size = PyBytes_GET_SIZE(names)
@@ -186,7 +188,7 @@ def rebuild_reg_sass(bytes arena not None, bytes pieces not None, bytes names no
     cdef bint done
     if names_size and text[names_size - 1] != 0:
         raise ValueError("the last name does not end with NUL")
-    total = start_rebuild(&section, arena, pieces, b"")
+    total = start_rebuild(&section, arena, pieces, Blob())
     allocate_rebuilt(&section, &scratch, total)
     try:
         scratch_index(&scratch, &index, 0)
@@ -202,6 +204,6 @@ def rebuild_reg_sass(bytes arena not None, bytes pieces not None, bytes names no
                                        piece.size, &index, &section.fault)
         if not done:
             raise_fault(&section.fault)
-        return vec_to_bytes(&section.out)
+        return Blob(detach_rows(&section.out))
     finally:
         scratch_free(&scratch)

@@ -33,7 +33,7 @@ from base.scratch cimport (
 from base.vector cimport Vec, vec_append, vec_push, vec_to_bytes
 from debug.rows cimport OTHER, DebugPatchRow, MovedRow, PieceRow, RelocRow, UnitRow
 from pylink._native.results cimport MergedTables
-from pylink._native.tables cimport Emitted, Fixups, Outs, Table, detach_rows
+from pylink._native.tables cimport Blob, Emitted, Fixups, Numbers, Outs, Table, detach_rows
 from relocationtypes cimport R_CUDA_32
 from rownumbers cimport EF_DEFINED, EF_LIVE, E_FUNC, FIXUP_MERC
 from sectionkinds cimport IS_DEBUG
@@ -101,8 +101,8 @@ def list_debug_pieces(MergedTables merged not None, OutNumber out):
                 number_symbols(&rebuild)
                 scratch.failed = not list_pieces(&rebuild)
         check_memory(not scratch.failed)
-        return (vec_to_bytes(&rebuild.pieces), vec_to_bytes(&rebuild.relocations),
-                vec_to_bytes(&rebuild.numbers), vec_to_bytes(&rebuild.inputs))
+        return (Blob(detach_rows(&rebuild.pieces)), Blob(detach_rows(&rebuild.relocations)),
+                Numbers(detach_rows(&rebuild.numbers)), Numbers(detach_rows(&rebuild.inputs)))
     finally:
         scratch_free(&scratch)
 
@@ -193,8 +193,8 @@ def list_header_patches(MergedTables merged not None, OutNumber out):
             scratch.failed |= rebuild.out >= 0 and not list_patches(&rebuild)
         check_memory(not scratch.failed)
         if not rebuild.patches.count or rebuild.pieces.count != plain_count:
-            return b"", b""
-        return vec_to_bytes(&rebuild.pieces), vec_to_bytes(&rebuild.patches)
+            return Blob(), Blob()
+        return Blob(detach_rows(&rebuild.pieces)), Blob(detach_rows(&rebuild.patches))
     finally:
         scratch_free(&scratch)
 
@@ -276,7 +276,7 @@ def adopt_sections(MergedTables merged not None, list results not None):
         scratch_vector(&scratch, &all_emitted, sizeof(EmittedRow))
         count = merged.emitted.count
         for _, _, moved_rows, _ in results:
-            count += PyBytes_GET_SIZE(moved_rows) // sizeof(MovedRow)
+            count += (<Blob?>moved_rows).count // sizeof(MovedRow)
         scratch_reserve(&scratch, &all_emitted, count)
         scratch.failed |= not vec_append(&all_emitted, merged.emitted.rows, merged.emitted.count)
         for out, numbers, moved_rows, size in results:
@@ -284,9 +284,9 @@ def adopt_sections(MergedTables merged not None, list results not None):
             if row[<OutNumber><int>out].rela < 0:
                 continue
             reloc = &row[row[<OutNumber><int>out].rela]
-            number = <const RebuildNumber*>PyBytes_AS_STRING(numbers)
-            moved = <const MovedRow*>PyBytes_AS_STRING(moved_rows)
-            count = PyBytes_GET_SIZE(moved_rows) // sizeof(MovedRow)
+            number = (<Numbers?>numbers).rows
+            moved = <const MovedRow*>(<Blob>moved_rows).rows
+            count = (<Blob>moved_rows).count // sizeof(MovedRow)
             for i in range(count):
                 emitted = <EmittedRow*>vec_push(&all_emitted)
                 if emitted == NULL:
@@ -309,7 +309,7 @@ def adopt_sections(MergedTables merged not None, list results not None):
         scratch_free(&scratch)
 
 
-def retarget_units(MergedTables merged not None, bytes inputs not None, bytes units not None,
+def retarget_units(MergedTables merged not None, Numbers inputs not None, Blob units not None,
                    OutNumber out):
     """Update references to line units to their new offsets, in `fixups` and `emitted`."""
     # `out` is the OutRow of the rebuilt section; `inputs` are the input sections of its pieces,
@@ -320,18 +320,17 @@ def retarget_units(MergedTables merged not None, bytes inputs not None, bytes un
     cdef FixupRow* fixup = <FixupRow*>fixups.rows
     cdef EmittedRow* row = <EmittedRow*>emitted.rows
     cdef const uint64_t* start = merged.base.rows       # by input section: offset in its OutRow
-    cdef const SectionNumber* sections = <const SectionNumber*>PyBytes_AS_STRING(inputs)
-    cdef const UnitRow* unit_rows = <const UnitRow*>PyBytes_AS_STRING(units)
+    cdef const SectionNumber* sections = inputs.rows
+    cdef const UnitRow* unit_rows = <const UnitRow*>units.rows
     cdef size_t fixup_count = merged.fixups.count, i
     cdef size_t emitted_count = merged.emitted.count
-    cdef size_t unit_count = PyBytes_GET_SIZE(units) // sizeof(UnitRow)
-    cdef size_t piece_count = PyBytes_GET_SIZE(inputs) // sizeof(SectionNumber)
+    cdef size_t unit_count = units.count // sizeof(UnitRow)
     cdef int64_t new_offset
     cdef SectionNumber first_section, last_section
     if not unit_count:
         return
     first_section = sections[0]
-    last_section = sections[piece_count - 1]
+    last_section = sections[inputs.count - 1]
     with nogil:
         for i in range(fixup_count):
             if (fixup[i].how & FIXUP_MERC

@@ -12,6 +12,7 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memmove, memset
 
 from base.elf64 cimport Rela
+from base.prefetch cimport AHEAD, prefetch
 from base.scratch cimport Scratch, scratch_room, scratch_zeros
 from base.threads cimport run_each
 from base.vector cimport Vec, vec_append, vec_push, vec_reserve
@@ -159,6 +160,30 @@ cdef inline CopyExtent* put_extent(CopyExtent* extent, uint64_t offset, uint64_t
     return extent + 1
 
 
+cdef inline void prefetch_section(const Listing* listing, size_t i) noexcept nogil:
+    """Fetch the rows of sections that follow number `i` in the output, in three steps.
+
+    First the rows by output section, then the list of its pieces, then the first piece's row.
+    """
+    cdef const OutNumber* order = listing.contents.placed.section_order
+    cdef OutNumber out
+    cdef SectionNumber piece
+    if i + 3 * AHEAD >= listing.contents.placed.section_order_count:
+        return
+    out = order[i + 3 * AHEAD]
+    prefetch(&listing.contents.placed.outs[out])
+    prefetch(&listing.contents.placed.outs[out].count)
+    prefetch(&listing.contents.placed.places[out])
+    prefetch(&listing.first[out])
+    prefetch(&listing.pieces[listing.first[order[i + 2 * AHEAD]]])
+    out = order[i + AHEAD]
+    if listing.first[out] < listing.first[out + 1]:
+        piece = listing.pieces[listing.first[out]]
+        prefetch(&listing.contents.objects.sections[piece])
+        prefetch(&listing.contents.objects.sections[piece].size)
+        prefetch(&listing.contents.merged.base[piece])
+
+
 cdef inline void list_run(void* context, size_t run) noexcept nogil:
     """List the extents of run number `run` of the output's sections: in the order of their headers.
 
@@ -177,6 +202,7 @@ cdef inline void list_run(void* context, size_t run) noexcept nogil:
     cdef SectionNumber piece
     cdef bint is_capsule
     for i in range(first, min(first + RUN_SECTIONS, contents.placed.section_order_count)):
+        prefetch_section(listing, i)
         out = contents.placed.section_order[i]
         row = &contents.placed.outs[out]
         place = &contents.placed.places[out]

@@ -180,26 +180,56 @@ cdef inline bint list_symbols(Vec* windows, Writer* writer) noexcept nogil:
 
 
 cdef enum:
-    SYMBOLS_AHEAD = 6           # symbols between two of the three fetches for a symbol
+    SYMBOLS_AHEAD = 6           # symbols between two of the fetches for a symbol
 
 
-cdef inline void prefetch_symbols(Writer* writer, size_t i, size_t end) noexcept nogil:
-    """Fetch rows of the symbols that follow `i` into the cache, in three steps.
+cdef inline void prefetch_home(Writer* writer, OutNumber home) noexcept nogil:
+    """Fetch what `set_section` reads of a symbol's section into the cache."""
+    prefetch(&writer.placed.outs[home])
+    prefetch(&writer.placed.outs[home].created)
+    prefetch(&writer.placed.section_index[home])
 
-    Each row (OutSymbolRow, EntityRow, SymbolRow) says where the next one is.
+
+cdef inline const OutSymbolRow* symbol_ahead(Writer* writer, size_t i,
+                                             size_t steps) noexcept nogil:
+    """Return the row of the symbol that is `steps` times SYMBOLS_AHEAD after number `i`."""
+    return &writer.placed.out_symbols[writer.placed.symbol_order[i - 1 + steps * SYMBOLS_AHEAD]]
+
+
+cdef inline OutNumber home_of(Writer* writer, const OutSymbolRow* row) noexcept nogil:
+    """Return the OutRow of the symbol's section, or -1."""
+    return row.section if row.entity < 0 else writer.placed.homes[row.entity]
+
+
+cdef inline void prefetch_symbols(Writer* writer, size_t i, size_t end,
+                                  bint is_mercury) noexcept nogil:
+    """Fetch rows of the symbols that follow `i` into the cache, in three steps, or four.
+
+    Each row says where the next one is: OutSymbolRow; EntityRow; SymbolRow and OutRow; the OutRow's
+    mercury twin.
     """
     cdef const OutSymbolRow* row
-    if i == 0 or i + 3 * SYMBOLS_AHEAD >= end:
+    cdef const SymbolRow* source
+    cdef OutNumber home
+    if i == 0 or i + 4 * SYMBOLS_AHEAD >= end:
         return
-    prefetch(&writer.placed.out_symbols[writer.placed.symbol_order[i - 1 + 3 * SYMBOLS_AHEAD]])
-    row = &writer.placed.out_symbols[writer.placed.symbol_order[i - 1 + 2 * SYMBOLS_AHEAD]]
+    prefetch(symbol_ahead(writer, i, 4))
+    row = symbol_ahead(writer, i, 3)
     if row.entity >= 0:
         prefetch(&writer.merged.entities[row.entity])
-    elif row.section >= 0:
-        prefetch(&writer.placed.outs[row.section])
-    row = &writer.placed.out_symbols[writer.placed.symbol_order[i - 1 + SYMBOLS_AHEAD]]
+        prefetch(&writer.placed.homes[row.entity])
+        prefetch(&writer.placed.symbol_values[row.entity])
+    row = symbol_ahead(writer, i, 2)
     if row.entity >= 0:
-        prefetch(&writer.objects.symbols[writer.merged.entities[row.entity].winner])
+        source = &writer.objects.symbols[writer.merged.entities[row.entity].winner]
+        prefetch(source)
+        prefetch(&source.info)
+    home = home_of(writer, row)
+    if home >= 0:
+        prefetch_home(writer, home)
+    home = home_of(writer, symbol_ahead(writer, i, 1)) if is_mercury else -1
+    if home >= 0 and writer.placed.outs[home].merc >= 0:
+        prefetch_home(writer, writer.placed.outs[home].merc)
 
 
 cdef inline void make_symbols(Writer* writer, const Window* window, uint8_t* to) noexcept nogil:
@@ -213,7 +243,7 @@ cdef inline void make_symbols(Writer* writer, const Window* window, uint8_t* to)
     cdef size_t i
     for i in range(window.first, window.last):
         index = 0
-        prefetch_symbols(writer, i, window.last)
+        prefetch_symbols(writer, i, window.last, is_mercury)
         if i == 0:
             memset(&symbol, 0, sizeof(Sym))
             symbol.st_value = writer.placed.null_value

@@ -34,8 +34,8 @@ from tables.attributes cimport record_size
 from tables.graph cimport CallRows, NodeRef, calls_of, graph_init
 from tables.kinds cimport is_a, is_function_info
 from tables.rows cimport (
-    EntityNumber, EntityRow, OutCounter, OutNumber, OutRow, SectionNumber, SectionRow, SpanRow,
-    SymbolNumber, function_symbol, is_root,
+    EntityNumber, EntityRow, FunctionRow, OutCounter, OutNumber, OutRow, SectionNumber, SectionRow,
+    SpanRow, SymbolNumber, function_symbol, is_root,
 )
 
 
@@ -130,20 +130,39 @@ cdef enum:
     OUTS_AHEAD = 12             # OutRows by which rows or records are fetched before their use
 
 
+cdef inline const OutRow* function_info_at(Info* info, size_t i) noexcept nogil:
+    """Return OutRow `i` if it has the records of a function, else NULL."""
+    cdef const OutRow* out = &info.placed.outs[i]
+    if i < info.placed.out_count and is_a(out.kind, IS_RECORDS) and out.entity >= 0:
+        return out
+    return NULL
+
+
 cdef inline void fetch_records(Info* info, OutCounter i) noexcept nogil:
     """Fetch the records of functions after OutRow `i` into the cache: first rows, then bytes."""
-    cdef const OutRow* out
-    cdef const SectionRow* source
-    if i + 2 * OUTS_AHEAD >= info.placed.out_count:
-        return
-    out = &info.placed.outs[i + 2 * OUTS_AHEAD]
-    if is_a(out.kind, IS_RECORDS) and out.entity >= 0:
-        prefetch(source_of_info(info, out.entity))
-    out = &info.placed.outs[i + OUTS_AHEAD]
-    if is_a(out.kind, IS_RECORDS) and out.entity >= 0:
-        source = source_of_info(info, out.entity)
-        if source != NULL:
-            prefetch(info.objects.arena + source.offset)
+    cdef const OutRow* out = function_info_at(info, i + 3 * OUTS_AHEAD)
+    cdef const FunctionRow* function
+    if out != NULL:
+        prefetch(&info.merged.functions[out.entity])
+    out = function_info_at(info, i + 2 * OUTS_AHEAD)
+    if out != NULL:
+        function = &info.merged.functions[out.entity]
+        prefetch(&info.objects.sections[max(function.info, 0)])
+        prefetch(&info.objects.sections[max(function.merc_info, 0)])
+    out = function_info_at(info, i + OUTS_AHEAD)
+    if out != NULL:
+        function = &info.merged.functions[out.entity]
+        fetch_bytes(info, function.info)
+        fetch_bytes(info, function.merc_info)
+
+
+cdef inline void fetch_bytes(Info* info, SectionNumber section) noexcept nogil:
+    """Fetch the first records in an input section, if there is one."""
+    cdef const uint8_t* data
+    if section >= 0:
+        data = info.objects.arena + info.objects.sections[section].offset
+        prefetch(data)
+        prefetch(data + 64)
 
 
 cdef void emit_rows(void* context, size_t part) noexcept nogil:

@@ -29,6 +29,7 @@ from libc.string cimport memcpy, memmove, memset
 
 from attributetypes cimport EIATTR_CRS_STACK_SIZE, EIFMT_SVAL, JOIN_FLAG, JOIN_NOTHING, JOIN_WORDS
 from base.elf64 cimport load16, load32
+from base.prefetch cimport prefetch
 from base.vector cimport vec_append, vec_extend, vec_push
 from info.joins cimport (
     UNKNOWN_BITS, RecordWalk, add_mixed_kernel, begin_walk, compare_numbers, cta_groups,
@@ -90,6 +91,8 @@ cdef inline bint find_reached(Info* info, EntityNumber kernel) noexcept nogil:
             if row == NULL:
                 return False
             row[0] = info.info_out[<EntityRef>node]
+            prefetch(&info.placed.outs[row[0]].entity)
+            prefetch(&info.merged.functions[<EntityRef>node])
         for j in range(info.graph.start[node], info.graph.start[node + 1]):
             to = info.graph.edges[j]
             if info.stamp[to] != info.walk:

@@ -11,6 +11,7 @@ from base.vector cimport Vec, vec_append, vec_to_bytes
 from info.compat cimport Compat, CompatRow, compat_finish, compat_init, compat_read
 from info.fastpath cimport has_code_off_fastpath
 from pylink._native.results cimport MergedTables, ObjectTables
+from pylink._native.tables cimport Blob, detach_rows
 from sectionkinds cimport IS_CODE, K_COMPAT, K_INFO, K_TKINFO
 from tables.attributes cimport find_record, record_size
 from tables.kinds cimport is_a
@@ -19,8 +20,8 @@ from tables.views cimport ObjectsView
 from traits cimport TRAIT_FP64_SCOREBOARDS
 
 
-def join_notes(ObjectTables objects not None):
-    """Return the bytes of the .note.nv.tkinfo of all inputs, one after the other."""
+def join_notes(ObjectTables objects not None, bytes first not None):
+    """Return `first`, followed by the bytes of the .note.nv.tkinfo of all inputs."""
     cdef ObjectsView view
     cdef size_t file
     cdef SectionRef i
@@ -31,6 +32,8 @@ def join_notes(ObjectTables objects not None):
     scratch_init(&scratch)
     try:
         scratch_vector(&scratch, &joined, 1)
+        scratch.failed |= not vec_append(&joined, <const uint8_t*>PyBytes_AS_STRING(first),
+                                         PyBytes_GET_SIZE(first))
         with nogil:
             for file in range(view.file_count):
                 for i in range(view.files[file].first_note, view.files[file].note_end):
@@ -40,7 +43,7 @@ def join_notes(ObjectTables objects not None):
                                                section.size)):
                         scratch.failed = True
         check_memory(not scratch.failed)
-        return vec_to_bytes(&joined)
+        return Blob(detach_rows(&joined))
     finally:
         scratch_free(&scratch)
 

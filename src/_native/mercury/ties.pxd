@@ -10,6 +10,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
 from base.nameindex cimport hash_name
+from base.prefetch cimport AHEAD, prefetch
 from base.texts cimport MERC_PREFIX, has_prefix
 from sectionkinds cimport IS_CAPSULE, IS_DEBUG, IS_ENTRIES
 from tables.kinds cimport is_a, is_merc
@@ -70,6 +71,9 @@ cdef inline uint64_t tie_key(const uint8_t* arena, const SectionRow* sections, c
     cdef uint32_t i
     cdef bint has_debug = False
     for i in range(file.section_count):
+        prefetch(&section[i + AHEAD].kind)
+        if names and i + AHEAD < file.section_count:
+            prefetch(arena + section[i + AHEAD].name)
         if not is_merc(section[i].kind, IS_DEBUG | IS_CAPSULE | IS_ENTRIES):
             continue
         key = mix_key(key, <uint64_t>section[i].name_size << 32 | section[i].kind)

@@ -442,7 +442,7 @@ cdef class Marks(Table):
 
 
 cdef class Blob(Table):
-    """Bytes of the output: a string table, or contents of sections that the link makes."""
+    """Bytes: a string table of the output, contents that the link makes, or packed rows."""
 
     def __cinit__(self, data=b""):
         self.rows = <const uint8_t*>self.hold(sizeof(uint8_t), b"B")

@@ -1,32 +1,34 @@
 """Rebuilds the plain debug sections of sm_100 and later, which nvlink does not concatenate.
 
-Tables are `bytes` of packed little-endian rows; the names of their types are below. Offsets and
-sizes are bytes.
+A `Blob` here has packed little-endian rows; the names of their types are below. Offsets and sizes
+are bytes.
 
 `ValueError` for inconsistent tables, `MalformedDebugSection` for contents that break their format.
 """
 
 from typing import TypeAlias
 
+from pylink._native.tables import Blob
+
 # (offset u64, size u64, count u64): one input's contents in the arena, and how many of the next
 # rows of the table with relocations or patches are its own.
-Pieces: TypeAlias = bytes
+Pieces: TypeAlias = Blob
 # (r_offset u64, target u32, outcome u32): offset in the piece; a number that grows with the place
 # of a live function in the order of the output's symbols; outcome of the symbol. Outcomes: 0 the
 # copy in the output, 1 a function that is not in the output, 2 a copy that lost to another one or
 # was replaced, 3 not a function (such rows are ignored).
-PieceRelocations: TypeAlias = bytes
+PieceRelocations: TypeAlias = Blob
 # (r_offset u64, value u64) for each field that the link resolved in the header of a line unit: its
 # offset in the mercury form of the piece, and its value, of which the low 32 bits are written.
-HeaderPatches: TypeAlias = bytes
+HeaderPatches: TypeAlias = Blob
 # (r_offset u64, row u64) for each relocation that stays, in the order of the output's relocation
 # section: offset in the new section, and row of PieceRelocations.
-Moved: TypeAlias = bytes
+Moved: TypeAlias = Blob
 # (piece u64, start u64, base u64) for each line unit, ascending: the unit at `start` of its piece
 # is now at `base` of the new section, which `.debug_info` refers to.
-LineUnits: TypeAlias = bytes
+LineUnits: TypeAlias = Blob
 # Bytes of the new section.
-Contents: TypeAlias = bytes
+Contents: TypeAlias = Blob
 
 class MalformedDebugSection(ValueError):
     """A section breaks its format.
@@ -44,8 +46,8 @@ def rebuild_line(
     arena: bytes,
     pieces: Pieces,
     relocs: PieceRelocations,
-    headers: Pieces = b"",
-    patches: HeaderPatches = b"",
+    headers: Pieces,
+    patches: HeaderPatches,
     *,
     ended: bool = False,
 ) -> tuple[Contents, Moved, LineUnits]:

@@ -1,6 +1,7 @@
 """Notes and compatibility attributes: one output section from all input sections of a kind."""
 
 from pylink._native.results import MergedTables, ObjectTables
+from pylink._native.tables import Blob
 
 class VirtualArchs:
     """The lowest and highest SM number of the PTX that inputs were compiled from.
@@ -16,8 +17,8 @@ class VirtualArchs:
     highest: int
     highest_file: int
 
-def join_notes(objects: ObjectTables) -> bytes:
-    """Return the bytes of the .note.nv.tkinfo of all inputs, one after the other."""
+def join_notes(objects: ObjectTables, first: bytes) -> Blob:
+    """Return `first`, followed by the bytes of the .note.nv.tkinfo of all inputs."""
 
 def find_virtual_archs(objects: ObjectTables) -> VirtualArchs:
     """Find the lowest and highest SM number of the PTX that inputs were compiled from."""

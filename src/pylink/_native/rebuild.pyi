@@ -4,11 +4,12 @@ from typing import TypeAlias
 
 from pylink._native.debug import HeaderPatches, LineUnits, Moved, PieceRelocations, Pieces
 from pylink._native.results import MergedTables
+from pylink._native.tables import Numbers
 
-# The number (i32) of the RebuildRow from which each row of PieceRelocations was made.
-RebuildNumbers: TypeAlias = bytes
-# The SectionRow number (i32) of each row of Pieces.
-PieceSections: TypeAlias = bytes
+# The number of the RebuildRow from which each row of PieceRelocations was made.
+RebuildNumbers: TypeAlias = Numbers
+# The SectionRow number of each row of Pieces.
+PieceSections: TypeAlias = Numbers
 
 # A rebuilt debug section: its OutRow, the RebuildRow numbers of its relocations, the relocations
 # that stay, and its size in bytes.

@@ -125,7 +125,7 @@ class Marks(Table[int]):
     """Numbers of one byte: 0 or 1, or a Resolution."""
 
 class Blob(Table[int]):
-    """Bytes of the output: a string table, or contents of sections that the link makes."""
+    """Bytes: a string table of the output, contents that the link makes, or packed rows."""
 
     def string(self, offset: int) -> bytes:
         """Return the string at an offset, without its NUL; `IndexError` if no NUL follows."""

@@ -15,6 +15,7 @@ from pylink.tables import entity_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink._native.tables import Blob
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.results import Merged
 
@@ -152,11 +153,11 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
     if job.target.family == FAMILY_C and traits & TRAIT_LEAN_NAMES:
         graph, prototypes = native_layout.rebuild_strtab(placed, graph, prototypes)
     (first_code,) = native_layout.find_sections(placed.outs, [sectionkinds.TEXT])
-    earlier_notes = notes.join_notes(objects) if job.executable else b""
-    contents_of = {
+    tkinfo = tkinfo_note(job.options, objects.release)
+    contents_of: dict[int, bytes | Blob] = {
         sectionkinds.CALLGRAPH: graph,
         sectionkinds.PROTOTYPE: prototypes,
-        sectionkinds.TKINFO: tkinfo_note(job.options, objects.release) + earlier_notes,
+        sectionkinds.TKINFO: notes.join_notes(objects, tkinfo) if job.executable else tkinfo,
         sectionkinds.CUINFO: cuinfo_note(objects),
         sectionkinds.COMPAT: compat_note(merged, has_code=first_code >= 0),
         sectionkinds.REL_ACTION: REL_ACTION,

@@ -6,7 +6,7 @@ All other debug sections are the inputs' contents, one after the other.
 from __future__ import annotations
 
 from pylink._native import debug, rebuild
-from pylink._native.tables import Spans
+from pylink._native.tables import Blob, Spans
 from pylink.facts.releases import TRAIT_ENDS_LINES
 from pylink.facts.rownumbers import Resolution
 from pylink.phases.sidebyside import map_in_link
@@ -42,8 +42,8 @@ class Rebuilt:
         self.out = out
         self.numbers = numbers
         self.inputs = inputs
-        self.moved: Moved = b""
-        self.contents: Contents = b""
+        self.moved: Moved = Blob()
+        self.contents: Contents = Blob()
         self.units: LineUnits | None = None
 
 
@@ -111,8 +111,7 @@ def _rebuild_section(merged: Merged, name: bytes) -> Rebuilt | Fault | None:
                 arena, pieces, rebuild.list_live_names(merged)
             )
     except debug.MalformedDebugSection as fault:
-        section = inputs[4 * fault.piece : 4 * fault.piece + 4]  # an int32 for each piece
-        return int.from_bytes(section, "little", signed=True), fault.offset, str(fault)
+        return inputs[fault.piece], fault.offset, str(fault)
     return rebuilt
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from struct import error, pack, unpack_from
 
+from pylink._native.tables import Blob
 from pylink.facts import dwarf, sectionkinds
 from pylink.facts.records import RELA
 from pylink.rowformats import MOVED
@@ -58,18 +59,19 @@ def merge_frames(
     piece_of: dict[int, int] = {}  # by FDE: the number of the input section that it comes from
     fdes_of: dict[int, list[int]] = {}  # by entity: FDEs, the last of the copy that stays
     for address, relocation in sorted(moves):
-        number = unpack_from("<i", numbers, 4 * relocation)[0]
-        row = merged.rebuilds[number]
+        row = merged.rebuilds[numbers[relocation]]
         piece_of[address - dwarf.FDE_ADDRESS] = row.piece
         fdes_of.setdefault(row.entity, []).append(address - dwarf.FDE_ADDRESS)
     duplicated = {entity: fdes for entity, fdes in fdes_of.items() if len(fdes) > 1}
     if not duplicated:
         return contents, moved
+    data = contents.data
     try:
-        records = _merge_records(merged, contents, piece_of, duplicated)
+        records = _merge_records(merged, data, piece_of, duplicated)
     except (error, LookupError, ValueError):
         return contents, moved
-    return _assemble(contents, moves, records)
+    new_contents, new_moved = _assemble(data, moves, records)
+    return Blob(new_contents), Blob(new_moved)
 
 
 def _merge_records(

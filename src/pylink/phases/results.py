@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylink._native.tables import Files, Sections, Spans, Symbols
+    from pylink._native.tables import Blob, Files, Sections, Spans, Symbols
     from pylink.facts.releases import Release
     from pylink.inputs.loaded import Loaded
     from pylink.inputs.references import References
@@ -109,7 +109,7 @@ class Merged(MergedTables):
 
     def __init__(self, objects: Objects) -> None:
         super().__init__(objects)
-        self.replacements: list[tuple[bytes, Spans]] = []
+        self.replacements: list[tuple[Blob, Spans]] = []
         self.folding: Folding | None = None
         self.exceeds_registers = False
         self.undefined: list[int] = []
