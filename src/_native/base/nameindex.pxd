@@ -12,21 +12,38 @@ from base.scratch cimport Release, Scratch, scratch_owns
 from base.vector cimport Vec, vec_append, vec_extend, vec_free, vec_init, vec_reserve
 
 
+cdef inline uint64_t last_word(const uint8_t* end, size_t size) noexcept nogil:
+    """Return the last 8 bytes of a text that ends at `end`, or all its `size` bytes, as a number.
+
+    Bytes of a text shorter than 8 may count twice: to load a few bytes twice takes less time than
+    to collect them in memory and load them from there.
+    """
+    cdef uint64_t word = 0
+    cdef uint32_t low, high
+    if size >= 8:
+        memcpy(&word, end - 8, 8)
+    elif size >= 4:
+        memcpy(&low, end - size, 4)
+        memcpy(&high, end - 4, 4)
+        word = <uint64_t>high << 32 | low
+    elif size:
+        word = (end - size)[0] | (end - size)[size // 2] << 8 | (end - 1)[0] << 16
+    return word
+
+
 cdef inline uint64_t hash_name(const uint8_t* text, size_t size) noexcept nogil:
     """Return a hash of a name, made word by word of 8 bytes.
 
     It starts from the golden ratio's bits. The multipliers are those of MurmurHash3.
     """
-    cdef uint64_t hash = 0x9e3779b97f4a7c15ULL ^ size, word
-    while size >= 8:
+    cdef uint64_t hash = 0x9e3779b97f4a7c15ULL ^ size, word, last = last_word(text + size, size)
+    while size > 8:
         memcpy(&word, text, 8)
         hash = (hash ^ word) * 0xff51afd7ed558ccdULL
         hash ^= hash >> 32
         text += 8
         size -= 8
-    word = 0
-    memcpy(&word, text, size)
-    hash = (hash ^ word) * 0xff51afd7ed558ccdULL
+    hash = (hash ^ last) * 0xff51afd7ed558ccdULL
     # The second multiplication lets the last bytes reach the low bits, too.
     hash = (hash ^ (hash >> 32)) * 0xc4ceb9fe1a85ec53ULL
     return hash ^ (hash >> 32)
