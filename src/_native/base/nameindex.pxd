@@ -12,7 +12,7 @@ from base.scratch cimport Release, Scratch, scratch_owns
 from base.vector cimport Vec, vec_append, vec_extend, vec_free, vec_init, vec_reserve
 
 
-cdef inline uint64_t last_word(const uint8_t* end, size_t size) noexcept nogil:
+cdef inline uint64_t last_bytes(const uint8_t* end, size_t size) noexcept nogil:
     """Return the last 8 bytes of a text that ends at `end`, or all its `size` bytes, as a number.
 
     Bytes of a text shorter than 8 may count twice: to load a few bytes twice takes less time than
@@ -36,7 +36,7 @@ cdef inline uint64_t hash_name(const uint8_t* text, size_t size) noexcept nogil:
 
     It starts from the golden ratio's bits. The multipliers are those of MurmurHash3.
     """
-    cdef uint64_t hash = 0x9e3779b97f4a7c15ULL ^ size, word, last = last_word(text + size, size)
+    cdef uint64_t hash = 0x9e3779b97f4a7c15ULL ^ size, word, last = last_bytes(text + size, size)
     while size > 8:
         memcpy(&word, text, 8)
         hash = (hash ^ word) * 0xff51afd7ed558ccdULL

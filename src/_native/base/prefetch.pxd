@@ -3,15 +3,7 @@
 # A loop over rows in the order of a list reads them from all over memory. So it fetches the row
 # that it will read AHEAD rows later, and does not wait for it then.
 
-cdef extern from *:
-    """
-    /* GCC takes a function that does nothing but prefetch for one without an effect, and omits its
-       calls. The empty statement of assembler is an effect to it. */
-    static inline void pylink_prefetch(const void* address) {
-        __builtin_prefetch(address);
-        __asm__ volatile("");
-    }
-    """
+cdef extern from "base/prefetch.h":
     void prefetch "pylink_prefetch"(const void* address) nogil
 
 cdef enum:

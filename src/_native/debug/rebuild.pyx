@@ -284,7 +284,7 @@ def adopt_sections(MergedTables merged not None, list results not None):
             if row[<OutNumber><int>out].rela < 0:
                 continue
             reloc = &row[row[<OutNumber><int>out].rela]
-            number = (<Numbers?>numbers).rows
+            number = <const RebuildNumber*>(<Numbers?>numbers).rows
             moved = <const MovedRow*>(<Blob>moved_rows).rows
             count = (<Blob>moved_rows).count // sizeof(MovedRow)
             for i in range(count):
@@ -320,7 +320,7 @@ def retarget_units(MergedTables merged not None, Numbers inputs not None, Blob u
     cdef FixupRow* fixup = <FixupRow*>fixups.rows
     cdef EmittedRow* row = <EmittedRow*>emitted.rows
     cdef const uint64_t* start = merged.base.rows       # by input section: offset in its OutRow
-    cdef const SectionNumber* sections = inputs.rows
+    cdef const SectionNumber* sections = <const SectionNumber*>inputs.rows
     cdef const UnitRow* unit_rows = <const UnitRow*>units.rows
     cdef size_t fixup_count = merged.fixups.count, i
     cdef size_t emitted_count = merged.emitted.count

@@ -130,7 +130,7 @@ cdef enum:
     OUTS_AHEAD = 12             # OutRows by which rows or records are fetched before their use
 
 
-cdef inline const OutRow* function_info_at(Info* info, size_t i) noexcept nogil:
+cdef inline const OutRow* function_info_at(Info* info, OutCounter i) noexcept nogil:
     """Return OutRow `i` if it has the records of a function, else NULL."""
     cdef const OutRow* out = &info.placed.outs[i]
     if i < info.placed.out_count and is_a(out.kind, IS_RECORDS) and out.entity >= 0:
