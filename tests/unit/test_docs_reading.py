@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,11 @@ def test_the_page_shows_what_the_commands_print(tmp_path: Path) -> None:
     if os.environ.get("PYLINK_WRITE_DOCS"):
         PAGE.write_text(made, encoding="utf-8")
     assert made == page
+
+
+def test_the_readme_shows_the_beginning_of_the_message() -> None:
+    page = PAGE.read_text(encoding="utf-8").replace(f"{HOME}/", "")
+    readme = (PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
+    shown = re.search(r"^    app\.cu\(5\): error: (?:.*\n)+?(?=\n)", readme, re.MULTILINE)
+    assert shown
+    assert textwrap.dedent(shown[0]) in page
