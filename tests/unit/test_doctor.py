@@ -120,5 +120,11 @@ def test_an_overlay_in_the_path_is_seen(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", str(binaries))
     found = {check.name: check for check in checks.check_toolkit()}["overlay"]
     assert found.text == "nvcc of PATH links with pylink as CUDA 13.2, plain"
+    for unknown in ("13.99\n", "\xfc"):
+        (binaries / "nvlink.release").write_text(unknown, encoding="latin-1")
+        found = {check.name: check for check in checks.check_toolkit()}["overlay"]
+        assert (
+            found.text == "nvcc of PATH links with pylink by the release of the newest input, plain"
+        )
     (binaries / "nvlink.notes").touch()
     assert {check.name: check for check in checks.check_toolkit()}["overlay"].text.endswith("notes")

@@ -18,8 +18,9 @@ from helpers.toolkits import cubin_by, toolkit_of
 
 from pylink.command.cli import main
 from pylink.command.overlay import SHELL_LAUNCHER, launcher_text
-from pylink.command.toolkitrelease import toolkit_release
+from pylink.devicelink.toolkit import find_toolkit
 from pylink.facts.releases import BY_NAME
+from pylink.files.overlayfiles import find_binaries, followed_release
 
 
 @pytest.fixture
@@ -399,10 +400,36 @@ def test_a_linker_without_a_folder_is_the_first_in_path(tmp_path: Path) -> None:
             (tmp_path / folder / "nvlink").touch(mode=0o755)
             (tmp_path / folder / "nvlink.release").write_text(f"{release}\n")
     search = os.pathsep.join(str(tmp_path / name) for name in ("empty", "two", "one"))
-    assert toolkit_release("nvlink", search) == "13.2"
-    assert toolkit_release(str(tmp_path / "one" / "nvlink"), search) == "13.1"
-    assert toolkit_release("nvlink", str(tmp_path / "none")) is None
-    assert toolkit_release("nvlink", str(tmp_path / "empty")) is None
+    named = str(tmp_path / "one" / "nvlink")
+    assert followed_release(find_binaries("nvlink", search)) == "13.2"
+    assert followed_release(find_binaries(named, search)) == "13.1"
+    assert followed_release(str(tmp_path / "none")) is None
+    assert find_binaries("nvlink", str(tmp_path / "empty")) is None
+    assert followed_release(None) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [
+        ("13.2\n", "13.2"),
+        ("13.2.78\n", "13.2.51"),
+        ("13.4.92\n", "13.4"),  # an older pylink did not know it, and wrote what nvcc printed
+        ("13.99\n", None),
+        ("none", None),
+        ("", None),
+        ("\xfc", None),
+        ("1" * 5000 + ".0", None),
+    ],
+)
+def test_links_and_steps_follow_the_same_release(
+    text: str, release: str | None, toolkit: Path
+) -> None:
+    binaries = toolkit / "bin"
+    (binaries / "nvlink.release").write_text(text, encoding="latin-1")
+    launcher = binaries / "nvlink"
+    launcher.write_text(SHELL_LAUNCHER.format(interpreter=sys.executable))
+    assert version(launcher) == f"Follows {BY_NAME[release or '13.0'].title}"
+    assert find_toolkit(str(toolkit)).release == release
 
 
 def test_its_linker_is_the_program_where_there_is_one(tmp_path: Path, toolkit: Path) -> None:

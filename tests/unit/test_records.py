@@ -131,6 +131,18 @@ def test_every_command_py_has_a_main() -> None:
         assert callable(module.main)
 
 
+def test_the_work_of_a_command_is_in_main_of_its_module() -> None:
+    """A command that `terminal.running.run` runs; others read their arguments themselves."""
+    modules = [command.main for command in commands.COMMANDS.values() if command.main]
+    works = {}
+    for module in modules:
+        text = Path(import_module(module).__file__ or "").read_text(encoding="utf-8")
+        for found in re.findall(r"\brun\(\w+(?:\(\))?, argv, (\w+)", text):
+            works[module] = found
+    assert len(works) > 15
+    assert {module: work for module, work in works.items() if work != "_main"} == {}
+
+
 def test_no_module_imports_the_name_that_type_checkers_know() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
     assert (

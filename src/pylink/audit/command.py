@@ -24,7 +24,7 @@ from pylink.renderers.presentation import Presentation
 from pylink.renderers.sarif_document import SarifDocument
 from pylink.renderers.text import TextRenderer
 from pylink.terminal.numbers import count_text
-from pylink.terminal.running import run
+from pylink.terminal.running import WrongArguments, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,22 +139,17 @@ def _read_kinds(text: str) -> tuple[str, ...]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the exit status is 1 after errors, 2 if a file could not be read, else 0."""
-    options = parser()
-
-    def work(arguments: argparse.Namespace) -> int:
-        if not arguments.files and not arguments.plugins:
-            options.error("nothing to check: name a program, a library or objects")
-        return _audit(options, arguments)
-
-    return run(options, argv, work, (_Unreadable,), error_status=ERROR, intermixed=True)
+    return run(parser(), argv, _main, (_Unreadable,), error_status=ERROR, intermixed=True)
 
 
-def _audit(options: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+def _main(arguments: argparse.Namespace) -> int:
     """Read the files of the process, report what the rules find, and return the exit status."""
+    if not arguments.files and not arguments.plugins:
+        raise WrongArguments("nothing to check: name a program, a library or objects")
     objects = [path for path in arguments.files if is_object(path)]  # also archives of these
     linked = [path for path in arguments.files if path not in objects]
     if len(linked) > 1:
-        options.error(
+        raise WrongArguments(
             f"'{linked[1]}': name one program; libraries that it needs are found (-L), and those "
             "that it opens are named with --plugin"
         )

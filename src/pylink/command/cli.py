@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 import sys
 
-from pylink.command.toolkitrelease import toolkit_release, wants_notes
 from pylink.diagnostics import NvlinkRenderer, Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.nvlink import NVLINK
 from pylink.diagnostics.stream import is_terminal, write
+from pylink.files.overlayfiles import find_binaries, followed_release, wants_notes
 from pylink.options.check import check
 from pylink.options.filenames import expand_names
 from pylink.options.parse import OPTIONS_VARIABLE, CommandLine, parse, parse_leniently
@@ -97,7 +97,7 @@ def link_command(argv: Sequence[str], tool: str, *, owns_process: bool) -> int:
     line = CommandLine()
     toolkit = None
     if tool == NVLINK:
-        toolkit = toolkit_release(sys.argv[0], os.environ.get("PATH", os.defpath))
+        toolkit = followed_release(_find_own_binaries())
     try:
         plan = _read_options(argv, line, sink, tool)
         if line.values.get("help") or line.values.get("version"):
@@ -214,7 +214,12 @@ def _read_options(
 
 def _overlay_notes() -> bool | None:
     """Return True if this program was started from an overlay with notes; None otherwise."""
-    return wants_notes(sys.argv[0], os.environ.get("PATH", os.defpath))
+    return wants_notes(_find_own_binaries())
+
+
+def _find_own_binaries() -> str | None:
+    """Return the directory from which this program was started, which may be an overlay's."""
+    return find_binaries(sys.argv[0], os.environ.get("PATH", os.defpath))
 
 
 def terminal_form(tool: str) -> str:

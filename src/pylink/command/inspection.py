@@ -33,7 +33,7 @@ from pylink.size.levels import rows as size_rows
 from pylink.size.screen import level_table
 from pylink.size.walk import measure_bytes
 from pylink.terminal.arguments import natural_number
-from pylink.terminal.running import run
+from pylink.terminal.running import WrongArguments, run
 from pylink.terminal.tables import json_text
 
 # Exit statuses.
@@ -124,29 +124,27 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the status is 1 if the cubins differ, 2 after an error message, else 0."""
-    options = parser()
+    return run(parser(), argv, _main, (UnreadableCubin,), error_status=ERROR)
 
-    def work(arguments: argparse.Namespace) -> int:
-        """Do what the arguments ask for, after checks, and return the exit status."""
-        if arguments.diff and len(arguments.files) != 2:
-            options.error("--diff compares two files")
-        if arguments.diff and (arguments.parts or arguments.all):
-            options.error("--diff compares everything")
-        if not arguments.diff and (arguments.ignore_tool_note or arguments.ignore_scoreboards):
-            options.error("--ignore-... needs --diff")
-        if arguments.extract is not None and (
-            arguments.diff or arguments.list or arguments.json or arguments.parts or arguments.all
-        ):
-            options.error("--extract only writes files")
-        if arguments.diff:
-            return _diff(arguments)
-        if arguments.extract is not None:
-            _extract(arguments)
-            return EQUAL
-        _show(arguments)
+
+def _main(arguments: argparse.Namespace) -> int:
+    if arguments.diff and len(arguments.files) != 2:
+        raise WrongArguments("--diff compares two files")
+    if arguments.diff and (arguments.parts or arguments.all):
+        raise WrongArguments("--diff compares everything")
+    if not arguments.diff and (arguments.ignore_tool_note or arguments.ignore_scoreboards):
+        raise WrongArguments("--ignore-... needs --diff")
+    if arguments.extract is not None and (
+        arguments.diff or arguments.list or arguments.json or arguments.parts or arguments.all
+    ):
+        raise WrongArguments("--extract only writes files")
+    if arguments.diff:
+        return _diff(arguments)
+    if arguments.extract is not None:
+        _extract(arguments)
         return EQUAL
-
-    return run(options, argv, work, (UnreadableCubin,), error_status=ERROR)
+    _show(arguments)
+    return EQUAL
 
 
 def _show(arguments: argparse.Namespace) -> None:

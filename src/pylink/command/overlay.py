@@ -23,11 +23,10 @@ import sys
 import tempfile
 from contextlib import suppress
 
-from pylink.command.toolkitrelease import SERVE_FILE
 from pylink.diagnostics.errors import reason_of
-from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
 from pylink.diagnostics.stream import printable, write
 from pylink.facts.releases import release_named
+from pylink.files.overlayfiles import NOTES_FILE, RELEASE_FILE, SERVE_FILE, read_release
 from pylink.inputs.kinds import ELF_MAGIC
 from pylink.packages.sites import add_sites
 from pylink.subtools.programs import tool_version
@@ -380,16 +379,12 @@ def _main(options: argparse.Namespace) -> int:
 def report(directory: str, toolkit: str | None, *, plain: bool) -> str:
     """Return a text about the new overlay, and the next command."""
     binaries = os.path.join(directory, "bin")
-    try:
-        with open(os.path.join(binaries, RELEASE_FILE), encoding="ascii") as stream:
-            release = f" {stream.read().strip()}"
-    except OSError:
-        release = ""
     if toolkit is None:
         lines = [f"{directory}/bin/nvlink is pylink"]
         next_command = f"clang++ --cuda-path={directory} ...  (with --cuda PATH, nvcc works, too)"
     else:
-        lines = [f"{directory} is the CUDA{release} toolkit in {toolkit}, with pylink as nvlink"]
+        name = f"CUDA {read_release(binaries)}".rstrip()
+        lines = [f"{directory} is the {name} toolkit in {toolkit}, with pylink as nvlink"]
         next_command = f"{binaries}/nvcc -arch=sm_90 -rdc=true FILE.cu ... -o PROGRAM"
     if plain:
         lines.append("prints only nvlink's messages")

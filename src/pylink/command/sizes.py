@@ -14,7 +14,7 @@ from pylink.size.model import LEVELS
 from pylink.size.walk import measure
 from pylink.terminal.arguments import natural_number
 from pylink.terminal.progress import Progress
-from pylink.terminal.running import print_error, run
+from pylink.terminal.running import WrongArguments, print_error, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,10 +28,12 @@ GOOD, OVER, ERROR = 0, 1, 2
 # Rows of a table without --top.
 TOP = 10
 
+_PROGRAM = "pylink size"
+
 
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
-        prog="pylink size",
+        prog=_PROGRAM,
         description="Show where the bytes of device code are: in wheels and other zip files, "
         "shared libraries, executables, archives, objects, fat binaries, cubins and PTX, and in "
         "directories of these. Bytes are decimal: 1 MB is 1,000,000.",
@@ -104,33 +106,27 @@ def _parse_pattern(text: str) -> re.Pattern[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the status is 1 for an exceeded budget, 2 after another error, else 0."""
-    options = parser()
+    return run(parser(), argv, _main, error_status=ERROR)
 
-    def work(arguments: argparse.Namespace) -> int:
-        """Do what the arguments ask for, after checks, and return the exit status."""
-        if arguments.what_if and (arguments.diff or arguments.csv or arguments.markdown):
-            options.error("--what-if has no such form: use it alone, or with --json")
-        return_memory()
-        if not arguments.budget:
-            return _show_sizes(options.prog, arguments, lambda sizes, old: [])
-        from pylink.size import budget
 
-        try:
-            limits = budget.read_budget(arguments.budget)
-            return _show_sizes(
-                options.prog, arguments, lambda sizes, old: budget.list_exceeded(limits, sizes, old)
-            )
-        except budget.BadBudget as error:
-            print_error(options.prog, str(error))
-            return ERROR
+def _main(arguments: argparse.Namespace) -> int:
+    if arguments.what_if and (arguments.diff or arguments.csv or arguments.markdown):
+        raise WrongArguments("--what-if has no such form: use it alone, or with --json")
+    return_memory()
+    if not arguments.budget:
+        return _show_sizes(arguments, lambda sizes, old: [])
+    from pylink.size import budget
 
-    return run(options, argv, work, error_status=ERROR)
+    try:
+        limits = budget.read_budget(arguments.budget)
+        return _show_sizes(arguments, lambda sizes, old: budget.list_exceeded(limits, sizes, old))
+    except budget.BadBudget as error:
+        print_error(_PROGRAM, str(error))
+        return ERROR
 
 
 def _show_sizes(
-    program: str,
-    arguments: argparse.Namespace,
-    exceeded: Callable[[Sizes, Sizes | None], list[str]],
+    arguments: argparse.Namespace, exceeded: Callable[[Sizes, Sizes | None], list[str]]
 ) -> int:
     """Measure and print; return the exit status.
 
@@ -162,10 +158,10 @@ def _show_sizes(
         _output_text(sizes, arguments) if old is None else _diff_output_text(old, sizes, arguments)
     )
     for line in lines:
-        print_error(program, f"over budget: {line}")
+        print_error(_PROGRAM, f"over budget: {line}")
     unreadable = [*(old.unreadable if old else ()), *sizes.unreadable]
     for name, reason in unreadable:
-        print_error(program, f"{name}: {reason}")
+        print_error(_PROGRAM, f"{name}: {reason}")
     return ERROR if unreadable else OVER if lines else GOOD
 
 

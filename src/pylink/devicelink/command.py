@@ -10,11 +10,12 @@ import sys
 
 from pylink.devicelink.commandline import APPEND, PREPEND, read_request
 from pylink.devicelink.request import LeftToNvcc
-from pylink.devicelink.toolkit import AS_NVCC, CUDA_OPTION, find_toolkit, wants_notes
+from pylink.devicelink.toolkit import AS_NVCC, CUDA_OPTION, find_toolkit
 from pylink.diagnostics import NvlinkRenderer, Sink
 from pylink.diagnostics.errors import LinkError
 from pylink.diagnostics.nvlink import NVLINK
 from pylink.diagnostics.stream import write
+from pylink.files.overlayfiles import wants_notes
 from pylink.options.file import split_arguments
 
 TYPE_CHECKING = False
@@ -36,7 +37,7 @@ def main(argv: Sequence[str], *, owns_process: bool = False) -> int:
     """
     root, as_nvcc, remaining = _split_own_options(argv)
     if as_nvcc:  # messages look like those of the nvlink that nvcc would start
-        renderer = NvlinkRenderer(tool="nvlink", notes=lambda: wants_notes(root))
+        renderer = NvlinkRenderer(tool="nvlink", notes=lambda: _overlay_notes(root))
     else:
         renderer = NvlinkRenderer()
     sink = Sink(renderer)
@@ -70,6 +71,11 @@ def _split_own_options(argv: Sequence[str]) -> tuple[str | None, bool, list[str]
     return root, as_nvcc, remaining[as_nvcc:]
 
 
+def _overlay_notes(root: str | None) -> bool | None:
+    """Return True if the toolkit in `root` is an overlay with notes; None otherwise."""
+    return wants_notes(os.path.join(root, "bin") if root else None)
+
+
 def _main(
     argv: list[str], sink: Sink, root: str | None, *, as_nvcc: bool, owns_process: bool
 ) -> int:
@@ -85,7 +91,7 @@ def _main(
         if not as_nvcc and not any(word in DEVICE_LINK for word in _with_environment(argv)):
             argv.insert(0, DEVICE_LINK[0])
         shows_command = bool({"-v", "--verbose"} & {*argv})
-        notes = bool(wants_notes(root)) or not as_nvcc
+        notes = bool(_overlay_notes(root)) or not as_nvcc
         from pylink.devicelink.handover import start_nvcc
 
         return start_nvcc(argv, reason, toolkit, sink, shows_command=shows_command, notes=notes)

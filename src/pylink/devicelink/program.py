@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from pylink.devicelink.handover import NO_STEP, nvcc_environment, report_no_nvcc, report_not_started
 from pylink.devicelink.step import run_step
+from pylink.files.atomic import refuse_output
 from pylink.subtools.process import run_attached
 
 TYPE_CHECKING = False
@@ -49,7 +50,7 @@ def link_program(request: Request, argv: Sequence[str], toolkit: Toolkit, sink: 
         for number, handler in old_handlers:
             if handler is not signal.SIG_IGN:
                 signal.signal(number, interrupt)
-        directory = make_directory()
+        directory = _make_directory(sink)
         request.output = os.path.join(directory, OBJECT_NAME)
         run_step(request, toolkit, sink)
         if sink.errors:
@@ -71,12 +72,19 @@ def link_program(request: Request, argv: Sequence[str], toolkit: Toolkit, sink: 
             os.kill(os.getpid(), arrived[0])
 
 
-def make_directory() -> str:
-    """Create a directory for the object beside nvcc's temporary files, and return its path."""
+def _make_directory(sink: Sink) -> str:
+    """Create a directory for the object beside nvcc's temporary files, and return its path.
+
+    `tempfile` is not used here: importing it takes 7 ms, and in a child of `pylink serve` it would
+    name the directory of the server's environment.
+    """
     path = os.path.join(
         os.environ.get("TMPDIR") or "/tmp", f"pylink-{os.getpid()}-{time.monotonic_ns():x}"
     )
-    os.mkdir(path, 0o700)
+    try:
+        os.mkdir(path, 0o700)
+    except OSError as error:
+        refuse_output(path, error, sink)
     return path
 
 

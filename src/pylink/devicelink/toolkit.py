@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
-from pylink.facts.releases import FOLLOWED_NAMES, release_named
+from pylink.facts.releases import release_named
+from pylink.files.overlayfiles import read_release
 from pylink.subtools.programs import cuda_tools
 
 # Options of `pylink dlink` that nvcc lacks: one names the toolkit, the other says that any command
@@ -74,22 +74,14 @@ def find_release(binaries: str) -> str | None:
     nvcc is not asked, since its start takes as long as a step. Overlays and toolkits of installers
     have a file with the release; a wheel has metadata in the directory of packages.
     """
-    version: str | None = _read_text(os.path.join(binaries, RELEASE_FILE)).strip()
     root = os.path.dirname(binaries)
-    if not version:
-        version_text = _version_in_json(_read_text(f"{root}/version.json"))
-        version = version_text or _wheel_version(os.path.dirname(os.path.dirname(root)))
+    version = (
+        read_release(binaries)
+        or _version_in_json(_read_text(f"{root}/version.json"))
+        or _wheel_version(os.path.dirname(os.path.dirname(root)))
+    )
     row = release_named(version) if version else None
-    return row.name if row is not None and row.name in FOLLOWED_NAMES else None
-
-
-def wants_notes(root: str | None) -> bool | None:
-    """Return True if the toolkit in `root` is an overlay made to show notes; else None.
-
-    `pylink toolkit-overlay` makes overlays. A note is a line of pylink's own, after a message in
-    nvlink's words.
-    """
-    return (root is not None and os.path.isfile(os.path.join(root, "bin", NOTES_FILE))) or None
+    return None if row is None else row.name
 
 
 def _version_in_json(text: str) -> str | None:

@@ -23,11 +23,6 @@ NVLINK = "nvlink"
 OWN_NAME = "pylink"
 # Kinds of notes about mistakes on the command line.
 MISTAKE_NOTES = ("did-you-mean", "arch-dropped", "arch-renamed", "option-of-another")
-# Files beside the linker in a toolkit in which pylink takes nvlink's place (command/overlay.py). If
-# NOTES_FILE exists, notes follow the lines of nvlink. RELEASE_FILE has the toolkit's release, such
-# as 13.2.
-NOTES_FILE = "nvlink.notes"
-RELEASE_FILE = "nvlink.release"
 
 
 class NvlinkRenderer(Renderer):

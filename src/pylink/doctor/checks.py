@@ -13,7 +13,7 @@ from pylink import __version__
 from pylink._native import OBJECT_PATH
 from pylink._native.cores import count_cores
 from pylink.command.overlay import find_native_program
-from pylink.diagnostics.nvlink import NOTES_FILE, RELEASE_FILE
+from pylink.files.overlayfiles import RELEASE_FILE, followed_release, wants_notes
 from pylink.startup import bundle
 from pylink.startup.usercache import cache_directory, cached_name
 from pylink.subtools.compilers import find_nvjitlink, library_release, release_text
@@ -148,11 +148,10 @@ def check_toolkit() -> Iterator[Check]:
     path_nvcc = find_in_path("nvcc")
     directory = os.path.dirname(path_nvcc) if path_nvcc else ""
     if directory and os.path.exists(os.path.join(directory, RELEASE_FILE)):
-        with open(os.path.join(directory, RELEASE_FILE), encoding="ascii") as stream:
-            release = stream.read().strip()
-        has_notes = os.path.exists(os.path.join(directory, NOTES_FILE))
-        notes = "with notes" if has_notes else "plain"
-        yield Check("overlay", OK, f"nvcc of PATH links with pylink as CUDA {release}, {notes}")
+        release = followed_release(directory)
+        rule = f"as CUDA {release}" if release else "by the release of the newest input"
+        notes = "with notes" if wants_notes(directory) else "plain"
+        yield Check("overlay", OK, f"nvcc of PATH links with pylink {rule}, {notes}")
     elif nvcc is not None:
         toolkit = os.path.dirname(os.path.dirname(nvcc))
         text = "nvcc of PATH links with NVIDIA's nvlink" if path_nvcc else "no nvcc in PATH"

@@ -17,7 +17,7 @@ from pylink.size.diffshow import text_lines
 from pylink.size.reductions import PRUNABLE
 from pylink.size.walk import measure
 from pylink.terminal.numbers import count_text
-from pylink.terminal.running import print_error, print_note, run
+from pylink.terminal.running import WrongArguments, print_error, print_note, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
 ERROR = 2  # exit status
 
+_PROGRAM = "pylink prune"
+
 
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
-        prog="pylink prune",
+        prog=_PROGRAM,
         description="Write an object, archive or fat binary without device code that need not be "
         "shipped. The result is read again and compared before it is written.",
         epilog="Exit status: 0, or 2 if a file cannot be pruned; such a file does not change.",
@@ -80,33 +82,32 @@ def _split_list(text: str) -> tuple[str, ...]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command: 0, or 2 after a message on each file that could not be pruned."""
-    options = parser()
-
-    def work(arguments: argparse.Namespace) -> int:
-        request = PruneRequest(
-            arguments.arch,
-            arguments.linked,
-            arguments.compress_mode,
-            arguments.drop,
-            arguments.experimental,
-        )
-        if not (request.targets or request.linked or request.mode or request.rules):
-            options.error("nothing to do: use --arch, --linked, --compress-mode or --drop")
-        if arguments.output_file is not None and len(arguments.files) > 1:
-            options.error("-o is for one file; use --in-place for several")
-        status = 0
-        for path in arguments.files:
-            try:
-                _prune(path, arguments.output_file, request, options.prog)
-            except NotPruned as error:
-                print_error(options.prog, str(error))
-                status = ERROR
-        return status
-
-    return run(options, argv, work, error_status=ERROR)
+    return run(parser(), argv, _main, error_status=ERROR)
 
 
-def _prune(path: str, output: str | None, request: PruneRequest, program: str) -> None:
+def _main(arguments: argparse.Namespace) -> int:
+    request = PruneRequest(
+        arguments.arch,
+        arguments.linked,
+        arguments.compress_mode,
+        arguments.drop,
+        arguments.experimental,
+    )
+    if not (request.targets or request.linked or request.mode or request.rules):
+        raise WrongArguments("nothing to do: use --arch, --linked, --compress-mode or --drop")
+    if arguments.output_file is not None and len(arguments.files) > 1:
+        raise WrongArguments("-o is for one file; use --in-place for several")
+    status = 0
+    for path in arguments.files:
+        try:
+            _prune(path, arguments.output_file, request)
+        except NotPruned as error:
+            print_error(_PROGRAM, str(error))
+            status = ERROR
+    return status
+
+
+def _prune(path: str, output: str | None, request: PruneRequest) -> None:
     """Prune one file. Print sizes to standard output, and notes to standard error."""
     if output is not None and any(_is_same_file(output, name) for name in (path, request.linked)):
         raise NotPruned(f"{output}: the output would overwrite an input; use --in-place")
@@ -120,7 +121,7 @@ def _prune(path: str, output: str | None, request: PruneRequest, program: str) -
         if not has_contents(target, rewritten):
             raise NotPruned(f"{target}: its contents differ from what was written")
     for note in plan.notes:
-        print_note(program, f"{path}: {note}")
+        print_note(_PROGRAM, f"{path}: {note}")
     show("\n".join([*text_lines(plan.sizes, measure([target]), (), 0), ""]))
     dropped_text = count_text(len(plan.changes.dropped), "entry")
     show(

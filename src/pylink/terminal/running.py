@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
+class WrongArguments(Exception):
+    """Arguments that do not go together; the text says why."""
+
+
 def run(
     parser: argparse.ArgumentParser,
     argv: Sequence[str] | None,
@@ -23,14 +27,19 @@ def run(
     error_status: int = 1,
     intermixed: bool = False,
 ) -> int:
-    """Run `work` with the parsed arguments; return its exit status, or 2 for unknown arguments.
+    """Run `work` with the parsed arguments; return its exit status, or 2 for wrong arguments.
 
+    Those are arguments that the parser refuses, and those for which `work` raises `WrongArguments`.
     After a file error, a missing package or one of the `expected` errors, the reason is written to
     standard error, and the status is `error_status`. With `intermixed`, options may stand between
     the arguments of one list. With `argv` None, the arguments are those of the process.
     """
     try:
-        return work((parser.parse_intermixed_args if intermixed else parser.parse_args)(argv))
+        arguments = (parser.parse_intermixed_args if intermixed else parser.parse_args)(argv)
+        try:
+            return work(arguments)
+        except WrongArguments as error:
+            parser.error(str(error))  # prints the usage, too
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     except BrokenPipeError:

@@ -41,11 +41,10 @@ def main(argv: Sequence[str]) -> int:
     That is a file that cannot be read or written, or a request that cannot be met, such as an
     unknown section. The status is 2 for unknown arguments.
     """
-    return run(parser(), argv, _run, (ReportError, aprof.MalformedReport), intermixed=True)
+    return run(parser(), argv, _main, (ReportError, aprof.MalformedReport), intermixed=True)
 
 
-def _run(options: argparse.Namespace) -> int:
-    """Run the command with parsed options; return the exit status."""
+def _main(options: argparse.Namespace) -> int:
     if options.list_sections or options.list_rules or options.list_sets:
         from pylink.report.view.listing import list_files
 
