@@ -109,13 +109,9 @@ class Image:
         self._check_range("section headers", shoff, SECTION_HEADER_SIZE)
         if header["shentsize"] != SECTION_HEADER_SIZE:
             raise MalformedCubin(f"e_shentsize is {header['shentsize']}, not {SECTION_HEADER_SIZE}")
-        # With more than 0xff00 sections, sh_size and sh_link of the first header are the count and
-        # the section with the names.
-        first = SectionHeader._make(SHDR.unpack_from(self.data, shoff))
-        count = header["shnum"] or first.size
-        names = header["shstrndx"]
-        if names == elf.SHN_XINDEX:
-            names = first.link
+        count, names = elf.section_counts(
+            header["shnum"], header["shstrndx"], SHDR.unpack_from(self.data, shoff)
+        )
         self._check_range(f"{count} section headers", shoff, count * SECTION_HEADER_SIZE)
         table = memoryview(self.data)[shoff : shoff + count * SECTION_HEADER_SIZE]
         headers = list(map(SectionHeader._make, SHDR.iter_unpack(table)))
