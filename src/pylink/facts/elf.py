@@ -167,6 +167,11 @@ STV_DEFAULT, STV_INTERNAL, STV_HIDDEN = 0, 1, 2  # bits 0 and 1 of st_other
 VISIBILITIES = ("DEFAULT", "INTERNAL", "HIDDEN", "PROTECTED")  # by these bits
 
 
+def round_up(value: int, align: int) -> int:
+    """Return the least multiple of `align` that is not below `value`; 0 aligns like 1."""
+    return -(-value // max(align, 1)) * max(align, 1)
+
+
 def section_counts(shnum: int, shstrndx: int, first: tuple[int, ...]) -> tuple[int, int]:
     """Return the number of sections, and the number of the section with their names.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pylink.facts.elf import PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE
+from pylink.facts.elf import PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, round_up
 from pylink.facts.headers import SegmentHeader
 from pylink.inspect.image import (
     FILE_HEADER_SIZE,
@@ -34,11 +34,6 @@ class Layout:
     phoff: int
     segments: tuple[SegmentHeader, ...]
     size: int
-
-
-def round_up(value: int, align: int) -> int:
-    """Return the least multiple of `align` that is not below `value`; 0 aligns like 1."""
-    return -(-value // max(align, 1)) * max(align, 1)
 
 
 def _is_mercury(image: Image) -> bool:
