@@ -15,6 +15,7 @@ from pylink.facts.fatbinentries import (
     FATBIN_MAGIC,
     FATBIN_SECTIONS,
     REGISTER_PREFIX,
+    container_header,
 )
 from pylink.facts.records import EHDR, SHDR, SYM
 from pylink.inputs.kinds import ELF_MAGIC
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
             """Return `size` bytes from an offset on; fewer at the end of the source."""
 
 
-CONTAINER_MARK = FATBIN_MAGIC + b"\x01\x00\x10\x00"  # magic, version 1, size 16 of the header
+CONTAINER_MARK = container_header(0)[:8]  # without the size of the entries
 
 # Least and largest number of bytes of a search window: small after a match, since the next match
 # often follows directly, and growing without matches. So few bytes of payloads are searched, and
