@@ -38,14 +38,14 @@ class Layout:
 
 def _is_mercury(image: Image) -> bool:
     """Return whether the image's target has Mercury sections (sm_100 and later)."""
-    return image.header["flags"] & 0xFF == 2  # the low byte of other targets differs
+    return image.header.flags & 0xFF == 2  # the low byte of other targets differs
 
 
 def actual_layout(image: Image) -> Layout:
     """Return the layout in the headers of the image."""
     offsets = tuple(section.offset for section in image.sections)
     header = image.header
-    return Layout(offsets, header["shoff"], header["phoff"], tuple(image.segments), len(image.data))
+    return Layout(offsets, header.shoff, header.phoff, tuple(image.segments), len(image.data))
 
 
 def expected_layout(image: Image, note_size: int) -> Layout:
@@ -98,7 +98,7 @@ def _expected_segments(image: Image, offsets: list[int], phoff: int) -> tuple[Se
     runs = iter(_runs(image))
     result = []
     for segment in image.segments:
-        if segment.type == PT_PHDR or segment.offset == image.header["phoff"]:
+        if segment.type == PT_PHDR or segment.offset == image.header.phoff:
             result.append(segment._replace(offset=phoff))
             continue
         run = next(runs, [])
