@@ -252,7 +252,7 @@ def test_an_input_that_cannot_be_compared_is_linked_as_it_is() -> None:
     image = Image(unit)
     section = next(s for s in image.sections if s.name == ".nv.merc.rela.debug_frame")
     damaged = bytearray(unit)
-    link_field = image.header["shoff"] + section.index * 64 + 40
+    link_field = image.header.shoff + section.index * 64 + 40
     damaged[link_field : link_field + 4] = bytes(4)
     inputs = [("user", user), ("bad", bytes(damaged)), ("unit", unit), ("copy", unit)]
     result = pylink.link(inputs, arch="sm_100")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from helpers.cubin_builder import EHDR, SHDR
 
+SHN_XINDEX = 0xFFFF
 SHSTRNDX, SHNUM, SHOFF = 13, 12, 6  # fields of the ELF header, by position
 
 
@@ -43,6 +44,25 @@ def with_section(image: bytes, section: int, **fields: int) -> bytes:
         row[{"type": 1, "flags": 2, "link": 6, "info": 7}[name]] = value
     changed = bytearray(image)
     SHDR.pack_into(changed, at, *row)
+    return bytes(changed)
+
+
+def with_numbers_in_first_header(
+    image: bytes, *, count: int | None = None, names: int | None = None
+) -> bytes:
+    """Return the file as if it had too many sections for the fields of the ELF header.
+
+    The number of sections, and the number of the section with their names, are then in the first
+    section header. `count` and `names` replace them.
+    """
+    header = list(EHDR.unpack_from(image))
+    row = list(SHDR.unpack_from(image, header[SHOFF]))
+    row[5] = header[SHNUM] if count is None else count
+    row[6] = header[SHSTRNDX] if names is None else names
+    header[SHNUM], header[SHSTRNDX] = 0, SHN_XINDEX
+    changed = bytearray(image)
+    EHDR.pack_into(changed, 0, *header)
+    SHDR.pack_into(changed, header[SHOFF], *row)
     return bytes(changed)
 
 

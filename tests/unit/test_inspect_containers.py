@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from helpers import archive_builder, fatbin_builder, lto_sources, oracle
 from helpers.cubin_builder import one_kernel
+from helpers.section_names import with_numbers_in_first_header
 
 from pylink.command.inspection import main
 from pylink.facts.records import SHDR
@@ -142,6 +143,30 @@ def test_device_code_is_found_in_any_section(capfd: pytest.CaptureFixture[str]) 
     ]
     Path("two.fatbin").write_bytes(first + bytes(1000) + second)
     assert run(capfd, "--list", "two.fatbin")[1].count("\n") == 2
+
+
+def test_a_cubin_with_its_counts_in_the_first_section_header_is_found(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """There they are if a cubin has 65,280 sections or more."""
+    Path("library").write_bytes(
+        fatbin_builder.host_object([(".bytes", b"y" * 8 + with_numbers_in_first_header(TWO))])
+    )
+    assert run(capfd, "--list", "library") == (
+        0, f"library: cubin for sm_80, {len(TWO)} bytes\n", "",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [0, 1000, 1 << 20, 1 << 26, (1 << 64) - 1])
+def test_a_cubin_with_a_wrong_number_of_sections_is_not_found(count: int) -> None:
+    data = b"y" * 8 + with_numbers_in_first_header(TWO, count=count)
+    assert list(find_device_code(InMemory(data + bytes(100)), [])) == []
+
+
+def test_a_cubin_without_section_headers_is_not_found() -> None:
+    data = bytearray(with_numbers_in_first_header(TWO))
+    data[40:48] = bytes(8)
+    assert list(find_device_code(InMemory(b"y" * 8 + bytes(data)), [])) == []
 
 
 def test_a_section_name_without_an_end_is_empty() -> None:

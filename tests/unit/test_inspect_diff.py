@@ -132,7 +132,7 @@ def test_numbers_in_section_headers(pair_75: Pair, capsys: pytest.CaptureFixture
         (".text._Z7no_callPd", 3, ": _Z7no_callPd, _Z7no_callPd"),
     ):
         section = pair_75.section(name)
-        at = pair_75.image.header["shoff"] + 64 * section.index + 44 + byte
+        at = pair_75.image.header.shoff + 64 * section.index + 44 + byte
         pair_75.data[at] ^= 1
         pair_75.write()
         status, text = diff(capsys)

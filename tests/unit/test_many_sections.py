@@ -7,6 +7,7 @@ import struct
 from helpers.cubin_builder import COMMON, SHDR, SYM, Cubin, Section
 
 import pylink
+from pylink.inspect.embedded import InMemory, find_device_code
 
 SHN_LORESERVE = 0xFF00
 SHN_XINDEX = 0xFFFF
@@ -51,6 +52,9 @@ def test_symbols_of_many_sections_have_their_index_in_a_table_of_its_own() -> No
         mine = sections[2][4] + name
         assert image[text : image.index(b"\0", text)] == image[mine : image.index(b"\0", mine)]
     assert seen > 1000
+    # It is found among other bytes.
+    found = list(find_device_code(InMemory(bytes(8) + image + bytes(8)), []))
+    assert [(code.start, code.end) for code in found] == [(8, 8 + len(image))]
 
 
 def test_the_index_of_a_note_that_does_not_fit_is_cut_off() -> None:

@@ -1,7 +1,8 @@
 """Cubins are read in two places: a native header for everybody, and `pylink inspect`.
 
-A reader is what follows e_shoff: it has to check the section table all over again. Four more read
-files of the host for what nobody else needs.
+A reader is what follows e_shoff: it has to check the section table all over again. Five more read
+files of the host for what nobody else needs. Those in Python get the number of sections from
+`section_counts` of `pylink.facts.elf`.
 """
 
 from __future__ import annotations

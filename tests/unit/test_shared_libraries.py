@@ -14,6 +14,7 @@ from helpers.archive_builder import gnu
 from helpers.cubin_builder import IN_GLOBAL, SHT_GLOBAL_INIT, Cubin, Section, Symbol
 from helpers.fatbin_builder import container, entry, host_object
 from helpers.linked import functions
+from helpers.section_names import with_numbers_in_first_header
 from helpers.shared_builder import LISTS, SharedLibrary
 
 from pylink.command.cli import main
@@ -120,6 +121,19 @@ def test_a_library_in_a_directory_of_L(link: Link) -> None:
     for words in (["-Lc", "-Ld", "-lb"], ["-Ld", "-l:libb.so"], ["-Ld", "-l:libb.so.1"]):
         found = link("main.o", *words, **files)
         assert (found.code, found.functions, found.ids) == (0, ALL, [A, B])
+
+
+def test_a_library_with_its_counts_in_the_first_section_header(link: Link, capsys: Capture) -> None:
+    """There they are if it has 65,280 sections or more. Wrong ones make it no library."""
+    words, library = ("main.o", "-Ld", "-lb"), LIBRARY.build()
+    found = link(*words, main_o=MAIN, d__libb_so=with_numbers_in_first_header(library))
+    assert (found.code, found.functions, found.ids) == (0, ALL, [A, B])
+    assert capsys.readouterr().err == ""
+    for wrong in ({"count": 0}, {"count": 1000}, {"count": (1 << 64) - 1}, {"names": 0xFFFFFFFF}):
+        damaged = with_numbers_in_first_header(library, **wrong)
+        found = link(*words, main_o=MAIN, d__libb_so=damaged)
+        assert (found.code, found.functions) == (255, None)
+        assert "Undefined reference to 'b_fun'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("closed", [False, True])

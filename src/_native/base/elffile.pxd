@@ -1,10 +1,11 @@
 # The headers of an ELF64 file, checked here for all native functions that read one: that the
 # header, the section table and the section with the names lie in the file.
 #
-# Python code gets sections by `elfheaders.read_sections`. Two modules of `pylink.inspect` have
-# readers of their own. `embedded.py` reads a file in pieces, since a program with device code may
-# be large; `pylink prune` uses it, too. `image.py` is independent of the linker whose outputs it
-# shows.
+# Python code gets sections by `elfheaders.read_sections`. Three modules have readers of their own.
+# `inspect/embedded.py` reads a file in pieces, since a program with device code may be large;
+# `pylink prune` uses it, too. `inspect/image.py` is independent of the linker whose outputs it
+# shows. `inputs/libraryfile.py` finds the headers of a shared library in the file, and has them
+# checked here.
 #
 # A file is opened step by step: `open_elf`, `open_table`, `open_names`. Each returns an ElfFault.
 

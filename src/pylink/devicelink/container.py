@@ -13,16 +13,15 @@ from pylink._native.elfheaders import find_section
 from pylink.devicelink.architectures import architecture_parts
 from pylink.devicelink.compression import compress
 from pylink.facts.fatbinentries import (
-    CONTAINER,
     CUBIN_VERSION,
     ENTRY,
     ENTRY_MARK,
-    FATBIN_MAGIC,
     FLAG_64_BIT,
     FLAG_COMPATIBLE,
     FLAG_DEBUG,
     FLAG_LINUX,
     FLAG_SUFFIX,
+    container_header,
     padding,
 )
 from pylink.facts.picknumbers import EntryKind
@@ -68,7 +67,7 @@ def make_container(entries: Iterable[list[bytes]]) -> Container:
     """Return the fat binary of entries from `make_entry`."""
     pieces = [piece for entry in entries for piece in entry]
     size = sum(map(len, pieces))
-    return Container([CONTAINER.pack(FATBIN_MAGIC, 1, CONTAINER.size, size), *pieces])
+    return Container([container_header(size), *pieces])
 
 
 def make_entry(architecture: str, data: bytes, form: EntryForm) -> list[bytes]:

@@ -167,6 +167,21 @@ STV_DEFAULT, STV_INTERNAL, STV_HIDDEN = 0, 1, 2  # bits 0 and 1 of st_other
 VISIBILITIES = ("DEFAULT", "INTERNAL", "HIDDEN", "PROTECTED")  # by these bits
 
 
+def round_up(value: int, align: int) -> int:
+    """Return the least multiple of `align` that is not below `value`; 0 aligns like 1."""
+    return -(-value // max(align, 1)) * max(align, 1)
+
+
+def section_counts(shnum: int, shstrndx: int, first: tuple[int, ...]) -> tuple[int, int]:
+    """Return the number of sections, and the number of the section with their names.
+
+    `shnum` and `shstrndx` are fields of the ELF header. If a number is 0xff00 or more, it is not
+    there but in the first section header, which is `first`, as SHDR unpacks it (gABI, 4-7).
+    """
+    _, _, _, _, _, size, link, *_ = first
+    return shnum or size, link if shstrndx == SHN_XINDEX else shstrndx
+
+
 def names_of_other(other: int, symbol_type: int) -> list[str]:
     """Return the names of the bits of st_other that say the kind of symbol and the state space."""
     names = []

@@ -53,6 +53,11 @@ def is_fatbin(data: bytes) -> bool:
     return data.startswith(FATBIN_MAGIC)
 
 
+def container_header(size: int) -> bytes:
+    """Return the header of a container whose entries have `size` bytes together."""
+    return CONTAINER.pack(FATBIN_MAGIC, 1, CONTAINER.size, size)
+
+
 def padding(size: int) -> bytes:
     """Return the zeros after a part of `size` bytes: parts of a container are aligned to 8."""
     return bytes(-size % 8)
@@ -71,7 +76,7 @@ def is_scrambled(entry: bytes | memoryview) -> bool:
 
 def pack_entry(entry: memoryview) -> bytes:
     """Return a fat binary with this entry only."""
-    return CONTAINER.pack(FATBIN_MAGIC, 1, CONTAINER.size, len(entry)) + entry
+    return container_header(len(entry)) + entry
 
 
 def recorded_options(entry: bytes | memoryview) -> str:

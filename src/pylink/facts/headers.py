@@ -1,7 +1,8 @@
 """Headers of ELF files and of entries in fat binaries, as Python's tuples with named fields.
 
 `records.py` and `fatbinentries.py` have their formats. The classes are in a module of their own,
-since they import `typing`, which a link, a device-link step and `pylink size` avoid. Unpack with
+since they import `typing`, which a link, a device-link step and `pylink size` avoid: what these
+load unpacks records by position. Elsewhere, unpack with
 `SectionHeader._make(SHDR.unpack_from(data, offset))` and pack with `SHDR.pack(*header)`.
 """
 

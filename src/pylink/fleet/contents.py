@@ -14,6 +14,7 @@ from pylink.diagnostics.errors import reason_of
 from pylink.diagnostics.stream import printable
 from pylink.facts import inputkinds
 from pylink.facts.elf import EM_CUDA, ET_DYN, ET_EXEC, PT_INTERP
+from pylink.facts.headers import FileHeader
 from pylink.facts.records import EHDR
 from pylink.files.reading import read_incoming
 from pylink.fleet.columns import CUBIN, OTHER
@@ -144,12 +145,13 @@ def _kind_name(kind: int, head: bytes) -> str:
     """Return the name of a file's `kind`; `head` tells host libraries and programs from objects."""
     if kind != inputkinds.HOST or len(head) < EHDR.size:
         return KIND_NAMES.get(kind, OTHER)
-    _, elf_type, _, _, _, segments, _, _, _, width, count, *_ = EHDR.unpack_from(head)
-    if elf_type == ET_EXEC:
+    header = FileHeader._make(EHDR.unpack_from(head))
+    if header.type == ET_EXEC:
         return EXECUTABLE
-    if elf_type != ET_DYN:
+    if header.type != ET_DYN:
         return KIND_NAMES[kind]
-    starts = range(segments, min(segments + width * count, len(head) - 3), max(width, 1))
+    end = min(header.phoff + header.phentsize * header.phnum, len(head) - 3)
+    starts = range(header.phoff, end, max(header.phentsize, 1))
     loaded = any(int.from_bytes(head[start : start + 4], "little") == PT_INTERP for start in starts)
     return EXECUTABLE if loaded else SHARED
 

@@ -14,7 +14,14 @@ import stat
 
 from pylink._native import elfheaders
 from pylink.diagnostics.errors import reason_of
-from pylink.facts.elf import E_SHOFF, SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_RELA
+from pylink.facts.elf import (
+    E_SHOFF,
+    SHT_DYNAMIC,
+    SHT_DYNSYM,
+    SHT_NOBITS,
+    SHT_RELA,
+    section_counts,
+)
 from pylink.facts.fatbinentries import FATBIN_SECTIONS
 from pylink.facts.records import EHDR, SHDR
 from pylink.inputs.kinds import ELF_MAGIC
@@ -105,24 +112,26 @@ class _PartialFile:
         return library, bytes(header)
 
     def _sections(self) -> list[Section]:
-        """Read the section headers; ValueError if it is not an ELF file."""
+        """Read the section headers and names; ValueError if it is not an ELF file.
+
+        Here they are only located. The native reader finds them again, and checks them.
+        """
         self._fill(0, EHDR.size)
         if self._data[:4] != ELF_MAGIC:
             raise ValueError
-        fields = EHDR.unpack_from(self._data)
-        start, count, names = fields[6], fields[12], fields[13]
+        *_, start, _, _, _, _, _, shnum, shstrndx = EHDR.unpack_from(self._data)
         self._fill(start, SHDR.size)
-        count = count or self._section_extent(start)[1]
+        count, names = section_counts(shnum, shstrndx, self._header(start))
         self._fill(start, SHDR.size * count)
-        self._fill(*self._section_extent(start + SHDR.size * names))
+        _, _, _, _, offset, size, *_ = self._header(start + SHDR.size * names)
+        self._fill(offset, size)
         return elfheaders.read_sections(self._data).sections
 
-    def _section_extent(self, header: int) -> tuple[int, int]:
-        """Return offset and size of the section whose header is at `header`; (0, 0) if outside."""
-        if header > len(self._data) - SHDR.size:
-            return 0, 0
-        fields = SHDR.unpack_from(self._data, header)
-        return fields[4], fields[5]
+    def _header(self, offset: int) -> tuple[int, ...]:
+        """Return the section header at an offset, one of zeros if it is outside of the file."""
+        if offset > len(self._data) - SHDR.size:
+            return SHDR.unpack(bytes(SHDR.size))
+        return SHDR.unpack_from(self._data, offset)
 
     def _fill(self, start: int, size: int) -> None:
         """Read `size` bytes at `start`, up to the end of the file."""

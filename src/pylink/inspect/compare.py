@@ -103,12 +103,11 @@ class _Comparison:
         """Return the fields of the ELF headers that differ."""
         # `_compare_placement` compares the file offsets.
         skipped = {"shoff", "phoff"} | ({"shnum"} if self.moved else set())
+        first, second = _header_numbers(self.first), _header_numbers(self.second)
         return [
-            number_difference(
-                "header", "ELF header", f" e_{field}", value, self.second.header[field]
-            )
-            for field, value in self.first.header.items()
-            if field not in skipped and value != self.second.header[field]
+            number_difference("header", "ELF header", f" e_{field}", value, second[field])
+            for field, value in first.items()
+            if field not in skipped and value != second[field]
         ]
 
     def _compare_section_headers(self, first: Section, second: Section) -> list[Difference]:
@@ -181,6 +180,13 @@ class _Comparison:
             if section.size != other.size and not is_ignored:
                 return []
         return placement_differences(self.first, self.second, tool_note=self.ignore.tool_note)
+
+
+def _header_numbers(image: Image) -> dict[str, int]:
+    """Return the fields of the ELF header, by name; e_ident comes last, as a number."""
+    numbers = image.header._asdict()
+    numbers["ident"] = int.from_bytes(numbers.pop("ident"), "big")
+    return numbers
 
 
 def _describe(section: Section) -> str:

@@ -156,12 +156,12 @@ def notes(image: Image, section: Section) -> list[Note]:
             )
         name_size, size, kind = NOTE_HEADER.unpack_from(data, position)
         name_offset = position + NOTE_HEADER.size
-        start = name_offset + -(-name_size // 4) * 4
+        start = name_offset + elf.round_up(name_size, 4)
         if start > len(data) or size > len(data) - start:
             raise MalformedCubin(f"{section.name}+{position:#x}: the note runs past the section")
         vendor = printable(data[name_offset : name_offset + name_size].rstrip(b"\0"))
         rows.append(Note(vendor, kind, _decode_note(kind, data[start : start + size])))
-        position = start + -(-size // 4) * 4
+        position = start + elf.round_up(size, 4)
     return rows
 
 

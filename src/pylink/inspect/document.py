@@ -15,10 +15,14 @@ def headers(image: Image) -> object:
     """Return the fields of the ELF header and of the program headers."""
     header = image.header
     return {
-        "type": FILE_TYPES.get(header["type"], header["type"]),
+        "type": FILE_TYPES.get(header.type, header.type),
         "sm": image.sm,
         "abi_version": image.abi_version,
-        **{f"e_{name}": value for name, value in header.items() if name not in ("ident", "type")},
+        **{
+            f"e_{name}": value
+            for name, value in header._asdict().items()
+            if name not in ("ident", "type")
+        },
         "segments": [
             {**segment._asdict(), "type": SEGMENT_TYPES.get(segment.type, segment.type)}
             for segment in image.segments

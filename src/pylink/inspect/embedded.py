@@ -8,13 +8,14 @@ entry must follow it.
 from __future__ import annotations
 
 from pylink._native.marks import find_marks
-from pylink.facts.elf import EM_CUDA, NO_BYTES, SHN_XINDEX, SHT_NULL
+from pylink.facts.elf import EM_CUDA, NO_BYTES, SHT_NULL, section_counts
 from pylink.facts.fatbinentries import (
     CONTAINER,
     ENTRY,
     FATBIN_MAGIC,
     FATBIN_SECTIONS,
     REGISTER_PREFIX,
+    container_header,
 )
 from pylink.facts.records import EHDR, SHDR, SYM
 from pylink.inputs.kinds import ELF_MAGIC
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
             """Return `size` bytes from an offset on; fewer at the end of the source."""
 
 
-CONTAINER_MARK = FATBIN_MAGIC + b"\x01\x00\x10\x00"  # magic, version 1, size 16 of the header
+CONTAINER_MARK = container_header(0)[:8]  # without the size of the entries
 
 # Least and largest number of bytes of a search window: small after a match, since the next match
 # often follows directly, and growing without matches. So few bytes of payloads are searched, and
@@ -118,21 +119,29 @@ def read_section_headers(source: ByteSource, most: int) -> tuple[list[tuple[int,
     head = source.read(0, EHDR.size)
     if len(head) < EHDR.size or not head.startswith(ELF_MARK):
         raise NoSections("it is not a 64-bit little-endian ELF file")
+    rows, names = _read_table(source, 0, head, most)
+    headers = list(SHDR.iter_unpack(rows))
+    if names >= len(headers):
+        raise NoSections("its section headers run past the file")
+    _, _, _, _, names_start, names_size, *_ = headers[names]
+    return headers, source.read(names_start, names_size)
+
+
+def _read_table(source: ByteSource, start: int, head: bytes, most: int) -> tuple[bytes, int]:
+    """Return the section headers of an ELF file, and the number of the section with their names.
+
+    The file starts at `start` in the source, with the ELF header `head`. NoSections if it does not
+    have the section headers, or has more than `most`.
+    """
     *_, shoff, _, _, _, _, shentsize, shnum, shstrndx = EHDR.unpack(head)
-    first = source.read(shoff, SHDR.size) if shoff and shentsize == SHDR.size else b""
+    first = source.read(start + shoff, SHDR.size) if shoff and shentsize == SHDR.size else b""
     if len(first) < SHDR.size:
         raise NoSections("it has no section headers")
-    # If e_shnum or e_shstrndx is too small for the number, the first section header has it.
-    _, _, _, _, _, first_size, first_link, *_ = SHDR.unpack(first)
-    shnum = shnum or first_size
-    shstrndx = first_link if shstrndx == SHN_XINDEX else shstrndx
-    is_valid = shnum <= most and shstrndx < shnum
-    rows = source.read(shoff, shnum * SHDR.size) if is_valid else b""
-    if not is_valid or len(rows) < shnum * SHDR.size:
+    count, names = section_counts(shnum, shstrndx, SHDR.unpack(first))
+    rows = source.read(start + shoff, count * SHDR.size) if count <= most else b""
+    if not count or len(rows) < count * SHDR.size:
         raise NoSections("its section headers run past the file")
-    headers = list(SHDR.iter_unpack(rows))
-    _, _, _, _, names_start, names_size, *_ = headers[shstrndx]
-    return headers, source.read(names_start, names_size)
+    return rows, names
 
 
 def section_name(names: bytes, offset: int) -> bytes:
@@ -168,15 +177,14 @@ def _end_of_cubin(source: ByteSource, start: int) -> int | None:
     head = source.read(start, EHDR.size)
     if len(head) < EHDR.size or not head.startswith(ELF_MARK):
         return None
-    _, _, machine, _, _, phoff, shoff, _, ehsize, phentsize, phnum, shentsize, shnum, _ = (
-        EHDR.unpack(head)
-    )
-    if machine != EM_CUDA or ehsize != EHDR.size or shentsize != SHDR.size or not shnum:
+    _, _, machine, _, _, phoff, shoff, _, ehsize, phentsize, phnum, *_ = EHDR.unpack(head)
+    if machine != EM_CUDA or ehsize != EHDR.size:
         return None
-    rows = source.read(start + shoff, shnum * shentsize)
-    if len(rows) < shnum * shentsize:
+    try:
+        rows, _ = _read_table(source, start, head, _MOST_SECTIONS)
+    except NoSections:
         return None
-    end = max(shoff + shnum * shentsize, phoff + phentsize * phnum)  # relative to `start`
+    end = max(shoff + len(rows), phoff + phentsize * phnum)  # relative to `start`
     for _, kind, _, _, offset, size, *_ in SHDR.iter_unpack(rows):
         if kind not in _WITHOUT_BYTES:
             end = max(end, offset + size)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from pylink.diagnostics.stream import printable
 from pylink.facts import elf
-from pylink.facts.headers import SectionHeader, SegmentHeader
+from pylink.facts.headers import FileHeader, SectionHeader, SegmentHeader
 from pylink.facts.objectformats import sm_of_cubin
 from pylink.facts.records import EHDR, PHDR, SHDR, SYM
 from pylink.inspect.embedded import ELF_MARK
@@ -18,9 +18,6 @@ from pylink.inspect.embedded import ELF_MARK
 FILE_HEADER_SIZE = EHDR.size
 SECTION_HEADER_SIZE, SEGMENT_HEADER_SIZE = SHDR.size, PHDR.size
 RELA_PREFIXES = (".rela", ".nv.merc.rela", ".nv.resolvedrela", ".nv.merc.nv.resolvedrela")
-_HEADER_FIELDS = (
-    "type machine version entry phoff shoff flags ehsize phentsize phnum shentsize shnum shstrndx"
-)
 
 
 class MalformedCubin(ValueError):
@@ -91,31 +88,23 @@ class Image:
         if not data.startswith(ELF_MARK):
             raise MalformedCubin("not a 64-bit little-endian ELF file")
         self.data = data
-        values = EHDR.unpack_from(data)[1:]
-        self.header: dict[str, int] = dict(zip(_HEADER_FIELDS.split(), values, strict=True))
-        self.header["ident"] = int.from_bytes(data[:16], "big")
-        if self.header["machine"] != elf.EM_CUDA:
-            raise MalformedCubin(
-                f"e_machine is {self.header['machine']}, not EM_CUDA ({elf.EM_CUDA})"
-            )
+        self.header = FileHeader._make(EHDR.unpack_from(data))
+        if self.header.machine != elf.EM_CUDA:
+            raise MalformedCubin(f"e_machine is {self.header.machine}, not EM_CUDA ({elf.EM_CUDA})")
         self.sections = self._read_sections()
         self.segments = self._read_segments()
 
     def _read_sections(self) -> list[Section]:
         """Read and check the section headers and the names of sections."""
-        header, shoff = self.header, self.header["shoff"]
+        header, shoff = self.header, self.header.shoff
         if shoff == 0:
             return []
         self._check_range("section headers", shoff, SECTION_HEADER_SIZE)
-        if header["shentsize"] != SECTION_HEADER_SIZE:
-            raise MalformedCubin(f"e_shentsize is {header['shentsize']}, not {SECTION_HEADER_SIZE}")
-        # With more than 0xff00 sections, sh_size and sh_link of the first header are the count and
-        # the section with the names.
-        first = SectionHeader._make(SHDR.unpack_from(self.data, shoff))
-        count = header["shnum"] or first.size
-        names = header["shstrndx"]
-        if names == elf.SHN_XINDEX:
-            names = first.link
+        if header.shentsize != SECTION_HEADER_SIZE:
+            raise MalformedCubin(f"e_shentsize is {header.shentsize}, not {SECTION_HEADER_SIZE}")
+        count, names = elf.section_counts(
+            header.shnum, header.shstrndx, SHDR.unpack_from(self.data, shoff)
+        )
         self._check_range(f"{count} section headers", shoff, count * SECTION_HEADER_SIZE)
         table = memoryview(self.data)[shoff : shoff + count * SECTION_HEADER_SIZE]
         headers = list(map(SectionHeader._make, SHDR.iter_unpack(table)))
@@ -142,10 +131,10 @@ class Image:
 
     def _read_segments(self) -> list[SegmentHeader]:
         """Read and check the program headers."""
-        phoff, count = self.header["phoff"], self.header["phnum"]
-        if count and self.header["phentsize"] != SEGMENT_HEADER_SIZE:
+        phoff, count = self.header.phoff, self.header.phnum
+        if count and self.header.phentsize != SEGMENT_HEADER_SIZE:
             raise MalformedCubin(
-                f"e_phentsize is {self.header['phentsize']}, not {SEGMENT_HEADER_SIZE}"
+                f"e_phentsize is {self.header.phentsize}, not {SEGMENT_HEADER_SIZE}"
             )
         self._check_range(f"{count} program headers", phoff, count * SEGMENT_HEADER_SIZE)
         table = memoryview(self.data)[phoff : phoff + count * SEGMENT_HEADER_SIZE]

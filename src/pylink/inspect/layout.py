@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pylink.facts.elf import PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE
+from pylink.facts.elf import PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, round_up
 from pylink.facts.headers import SegmentHeader
 from pylink.inspect.image import (
     FILE_HEADER_SIZE,
@@ -36,21 +36,16 @@ class Layout:
     size: int
 
 
-def round_up(value: int, align: int) -> int:
-    """Return the least multiple of `align` that is not below `value`; 0 aligns like 1."""
-    return -(-value // max(align, 1)) * max(align, 1)
-
-
 def _is_mercury(image: Image) -> bool:
     """Return whether the image's target has Mercury sections (sm_100 and later)."""
-    return image.header["flags"] & 0xFF == 2  # the low byte of other targets differs
+    return image.header.flags & 0xFF == 2  # the low byte of other targets differs
 
 
 def actual_layout(image: Image) -> Layout:
     """Return the layout in the headers of the image."""
     offsets = tuple(section.offset for section in image.sections)
     header = image.header
-    return Layout(offsets, header["shoff"], header["phoff"], tuple(image.segments), len(image.data))
+    return Layout(offsets, header.shoff, header.phoff, tuple(image.segments), len(image.data))
 
 
 def expected_layout(image: Image, note_size: int) -> Layout:
@@ -103,7 +98,7 @@ def _expected_segments(image: Image, offsets: list[int], phoff: int) -> tuple[Se
     runs = iter(_runs(image))
     result = []
     for segment in image.segments:
-        if segment.type == PT_PHDR or segment.offset == image.header["phoff"]:
+        if segment.type == PT_PHDR or segment.offset == image.header.phoff:
             result.append(segment._replace(offset=phoff))
             continue
         run = next(runs, [])

@@ -56,9 +56,9 @@ def _clear_contents(image: Image) -> bytes:
     gaps = bytearray(image.data)
     spans = [
         (0, FILE_HEADER_SIZE),
-        (image.header["shoff"], SECTION_HEADER_SIZE * len(image.sections)),
+        (image.header.shoff, SECTION_HEADER_SIZE * len(image.sections)),
     ]
-    spans.append((image.header["phoff"], SEGMENT_HEADER_SIZE * len(image.segments)))
+    spans.append((image.header.phoff, SEGMENT_HEADER_SIZE * len(image.segments)))
     spans += [(s.offset, s.file_size) for s in image.sections[1:]]
     for start, size in spans:
         gaps[start : start + size] = bytes(min(size, max(len(gaps) - start, 0)))

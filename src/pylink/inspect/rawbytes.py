@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+from pylink.facts.elf import round_up
 from pylink.facts.records import NOTE_HEADER
 from pylink.inspect.difference import Difference
 from pylink.inspect.image import Section
@@ -46,7 +47,7 @@ def without_first_note(data: bytes) -> bytes:
     if len(data) < NOTE_HEADER.size:
         return data
     name_size, size = struct.unpack_from("<II", data)
-    return data[NOTE_HEADER.size + -(-name_size // 4) * 4 + -(-size // 4) * 4 :]
+    return data[NOTE_HEADER.size + round_up(name_size, 4) + round_up(size, 4) :]
 
 
 def without_scoreboards(text: bytes) -> bytes:

@@ -17,12 +17,12 @@ SEGMENT_FLAGS = ((4, "R"), (2, "W"), (1, "X"))
 def headers(image: Image) -> str:
     """Return the ELF header and a table of the program headers as text."""
     header = image.header
-    segments = f"{header['phnum']} at {header['phoff']:#x}" if image.segments else "none"
+    segments = f"{header.phnum} at {header.phoff:#x}" if image.segments else "none"
     rows = [
-        ("type", FILE_TYPES.get(header["type"], str(header["type"]))),
+        ("type", FILE_TYPES.get(header.type, str(header.type))),
         ("target", f"sm_{image.sm}, ABI version {image.abi_version}"),
-        ("flags", f"{header['flags']:#x}"),
-        ("section headers", f"{len(image.sections)} at {header['shoff']:#x}"),
+        ("flags", f"{header.flags:#x}"),
+        ("section headers", f"{len(image.sections)} at {header.shoff:#x}"),
         ("segments", segments),
         ("size", f"{len(image.data):#x}"),
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from pylink.facts import sectionkinds
+from pylink.facts.elf import round_up
 from pylink.facts.rownumbers import EntityFlag, EntityKind, Resolution
 from pylink.facts.target import CONSTANT_BANK, CONSTANT_LIMIT, FAMILY_C, LITERAL_BANK
 from pylink.tables import entity_name, symbol_name
@@ -146,7 +147,7 @@ def packed_size(sizes: Iterable[int]) -> int:
     """
     end = 0
     for size in sorted(sizes, key=lambda size: (-min(size, sectionkinds.PACKED_ALIGN), size)):
-        end += -end % max(min(size, sectionkinds.PACKED_ALIGN), 1) + size
+        end = round_up(end, min(size, sectionkinds.PACKED_ALIGN)) + size
     return end
 
 

@@ -9,10 +9,10 @@ from pylink.diagnostics import Sink
 from pylink.facts.fatbinentries import (
     CONTAINER,
     ENTRY,
-    FATBIN_MAGIC,
     FLAG_LZ4,
     FLAG_ZSTD,
     FLAGS_OF_CODECS,
+    container_header,
     is_scrambled,
     padding,
     suffix_of,
@@ -97,9 +97,8 @@ class FatbinEntry:
 
 def read_container(data: bytes, start: int, end: int, name: str) -> list[FatbinEntry]:
     """Return the entries of a container from `start` to `end`; NotPruned if it is damaged."""
-    magic, version, header, size = CONTAINER.unpack_from(data, start)
     position = start + CONTAINER.size
-    if (magic, version, header) != (FATBIN_MAGIC, 1, CONTAINER.size) or position + size != end:
+    if not data.startswith(container_header(end - position), start):
         raise NotPruned(f"{name}: its header does not fit the file")
     entries: list[FatbinEntry] = []
     while position < end:
@@ -146,7 +145,7 @@ def recompress(entry: FatbinEntry, mode_name: str, name: str) -> FatbinEntry:
 def make_container(entries: list[FatbinEntry]) -> bytes:
     """Return a container of these entries, which may be none."""
     body = b"".join(entry.header + entry.stored for entry in entries)
-    return CONTAINER.pack(FATBIN_MAGIC, 1, CONTAINER.size, len(body)) + body
+    return container_header(len(body)) + body
 
 
 @dataclass(frozen=True)

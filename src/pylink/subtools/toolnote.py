@@ -11,7 +11,7 @@ import os
 import struct
 
 from pylink._native.elfheaders import Section, read_sections
-from pylink.facts.elf import NT_TKINFO, SHF_ALLOC, SHT_NOTE
+from pylink.facts.elf import NT_TKINFO, SHF_ALLOC, SHT_NOTE, round_up
 from pylink.facts.records import NOTE_HEADER, SHDR, TOOL_NOTE
 
 # The name of an output file in memory in nvlink's notes.
@@ -44,7 +44,7 @@ def _rewrite_note(cubin: bytearray, source: bytes, result: bytes) -> bytes:
         if section.type != SHT_NOTE or section.stored < 0:
             continue
         name_size, text_size, kind = NOTE_HEADER.unpack_from(cubin, offset)
-        start = offset + NOTE_HEADER.size + (name_size + 3 & ~3)
+        start = offset + NOTE_HEADER.size + round_up(name_size, 4)
         if kind != NT_TKINFO or start + text_size != offset + size:
             continue
         record = _rewrite_record(bytes(cubin[start : start + text_size]), source, result)
@@ -67,10 +67,9 @@ def _close_gap(cubin: bytearray, sections: list[Section], note: Section, end: in
         section for section in sections if section.stored > 0 and section.offset > note.offset
     )
     for section in sorted(later_sections, key=lambda section: section.offset):
-        align = max(section.align, 1)
-        if section.offset != -(-old_end // align) * align:
+        if section.offset != round_up(old_end, section.align):
             break
-        start = -(-end // align) * align
+        start = round_up(end, section.align)
         if start == section.offset:
             break
         if section.flags & SHF_ALLOC:
@@ -102,4 +101,4 @@ def _rewrite_record(record: bytes, source: bytes, result: bytes) -> bytes:
     strings[-1] = strings[-1].removeprefix(source + b" ").replace(b"-o " + result + b" ", b"", 1)
     starts = [sum(len(string) + 1 for string in strings[:number]) for number in range(len(strings))]
     packed = TOOL_NOTE.pack(version, *starts) + b"".join(string + b"\0" for string in strings)
-    return packed.ljust(len(packed) + 3 & ~3, b"\0")
+    return packed.ljust(round_up(len(packed), 4), b"\0")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from pylink.facts.elf import SHF_EXECINSTR, STT_FUNC, STT_SECTION
+from pylink.facts.elf import SHF_EXECINSTR, STT_FUNC, STT_SECTION, round_up
 from pylink.facts.records import REL_INFO, RELA_INFO, SYM
 from pylink.inspect.image import Image, Section, is_rel, is_relocations
 from pylink.locate import LINE_SECTIONS
@@ -40,7 +40,7 @@ def load_with_addresses(cubin: bytes) -> Loaded:
     for section in image.sections:
         if section.flags & SHF_EXECINSTR and not section.mercury:
             starts[section.index] = address
-            address += -(-section.size // _ALIGNMENT) * _ALIGNMENT
+            address += round_up(section.size, _ALIGNMENT)
     loaded = bytearray(cubin)
     addresses, values = {}, {}  # of functions by name, of symbols by number
     symtab = image.section(".symtab")
