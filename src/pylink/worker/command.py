@@ -11,7 +11,6 @@ import sys
 import threading
 
 from pylink._native.cores import count_cores
-from pylink.diagnostics.stream import printable, write
 from pylink.terminal.arguments import positive_number
 from pylink.terminal.running import print_error
 from pylink.worker.protocol import PROTOCOLS, Protocol, ProtocolError
@@ -115,7 +114,7 @@ def serve(
             linkers.submit(request)
     except ProtocolError as error:
         # Links print to `sys.stderr` now, so the message goes to the original standard error.
-        write(errors, f"{PROGRAM}: {printable(str(error))}\n")
+        print_error(PROGRAM, str(error), errors)
         return ERROR
     finally:
         linkers.finish()
