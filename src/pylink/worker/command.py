@@ -72,12 +72,8 @@ def main(argv: Sequence[str]) -> int:
         )
     try:
         protocol = PROTOCOLS[arguments.worker_protocol]()
-    except ImportError:
-        print_error(
-            PROGRAM,
-            "requests in protobuf need the package protobuf: pip install 'pylink-cuda[worker]', or "
-            "use --worker_protocol=json",
-        )
+    except ImportError as error:
+        print_error(PROGRAM, f"{error}, or use --worker_protocol=json")
         return ERROR
     # Other code must neither print between responses nor read requests.
     requests, responses = os.dup(0), os.dup(1)
