@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
 import random
+import struct
+import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,6 +54,27 @@ def test_a_program_that_owns_its_modules(tmp_path: Path, audit: Audit) -> None:
         ("libone.so", "open"),
     ]
     assert "libc.so.6" in said["not_found"]
+
+
+def test_a_terminal_has_its_own_width(
+    tmp_path: Path, audit: Audit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for diagnostics of a link, the window counts, not COLUMNS of the environment."""
+    for name, module in (("libone.so", "_b"), ("libtwo.so", "_c")):
+        library(tmp_path, name, Code(modules=["_a", module], linked=["_a", module]))
+    program(tmp_path, "prog", Code(), "-lone", "-ltwo")
+    assert audit("prog")[0] == 1
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("NO_COLOR", "1")
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, 60, 0, 0))
+    with open(theirs, "w", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stdout", terminal)
+        assert main(["prog"]) == 1
+        lines = os.read(ours, 1 << 16).decode().splitlines()
+    os.close(ours)
+    assert "libtwo.so: error: the image is never registered, as module" in lines
+    assert max(map(len, lines)) < 60
 
 
 def test_the_search_order_of_the_loader(tmp_path: Path, audit: Audit) -> None:

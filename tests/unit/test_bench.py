@@ -687,6 +687,22 @@ def test_a_page_is_whole_and_names_are_text(link: list[str], tmp_path: Path) -> 
     assert not re.search(r"(src|href)\s*=\s*.?http|url\(.?http|@import", shown)
 
 
+def test_without_matplotlib_a_page_says_what_to_install(
+    link: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("jinja2")
+    found = contest(
+        link, tmp_path, Plan(rounds=6, rest=0.001), Planted("a", lambda size: 0.1 * size)
+    )
+    note = "a plot needs the package matplotlib: pip install &#39;pylink-cuda[plot]&#39;"
+    monkeypatch.delitem(sys.modules, "pylink.report.view.plots", raising=False)
+    monkeypatch.delattr("pylink.report.view.plots", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    shown = page(found)
+    assert note in shown
+    assert "<svg" not in shown
+
+
 @oracle.needs_oracle
 @pytest.mark.parametrize("arch", ["sm_90a", "sm_100"])
 def test_all_link_the_demo_alike(

@@ -12,14 +12,18 @@ from pylink.packages.extras import EXTRAS, PACKAGES, REQUIRED, install_advice
 PROJECT = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("module", sorted({*EXTRAS, *PACKAGES, "numpy", "rich"}))
-def test_the_extra_has_the_package(module: str) -> None:
+@pytest.mark.parametrize(
+    ("module", "named"),
+    [*((name, "") for name in sorted({*EXTRAS, *PACKAGES, "numpy", "rich"})), ("google", "worker")],
+)
+def test_the_extra_has_the_package(module: str, named: str) -> None:
     said = re.fullmatch(
         r"this needs the package (\S+): pip install 'pylink-cuda\[(\S+)\]'",
-        install_advice(f"{module}.part"),
+        install_advice(f"{module}.part", extra=named),
     )
     assert said is not None
     package, extra = said.groups()
+    assert extra == named or not named
     # What every installation has counts as well.
     lists = re.findall(rf"^(?:{extra}|dependencies) = \[(.*?)\]$", PROJECT, re.M | re.S)
     assert len(lists) == 2

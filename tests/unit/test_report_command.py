@@ -113,17 +113,23 @@ def test_sections_of_one_name_are_told_apart(
     (own / "other.section").write_text(own_section.replace('"Own"', '"Other"'))
     words = ["report", file, "--section-folder", str(own), "--section", "Own,Other"]
     assert main(words) == 0
-    shown, warned = capfd.readouterr()
+    shown, notes = capfd.readouterr()
     assert "  My own (Own)\n" in shown
     assert "  My own (Other)\n" in shown
-    assert "have the same display name 'My own'" in warned
+    text = (
+        "note: sections Other and Own have the same display name 'My own', so tools confuse them\n"
+    )
+    assert notes == f"pylink report: {text}"
     assert main([*words, "--csv"]) == 0
     rows = capfd.readouterr().out.splitlines()
     assert sum("My own (Own)" in row for row in rows) == sum(
         "My own (Other)" in row for row in rows
     )
-    assert main(["report", "--list-sections", "--section-folder", str(own)]) == 0
-    assert "have the same display name 'My own'" in capfd.readouterr().err
+    listing = ["--list-sections", "--section-folder", str(own)]
+    assert main(["report", *listing]) == 0
+    assert capfd.readouterr().err == f"pylink report: {text}"
+    assert main(listing) == 0
+    assert capfd.readouterr().err == f"pylink: {text}"
 
 
 def test_a_bad_derived_expression_is_listed(

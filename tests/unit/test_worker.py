@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from helpers.worker_client import Answer, Client
 
 import pylink
 from pylink.worker.command import main
-from pylink.worker.protocol import JsonProtocol, ProtocolError, ProtoProtocol
+from pylink.worker.protocol import JsonProtocol, ProtocolError
 
 PROTOCOLS = ["json", "proto"]
 THREADS, EACH = 4, 250
@@ -172,13 +171,12 @@ def test_without_being_asked_to_stay_it_links_once(tmp_path: Path) -> None:
 def test_protobuf_is_asked_for_by_name(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def missing(self: object) -> None:
-        raise ImportError("no module named google")
-
-    replacement: Callable[[object], None] = missing
-    monkeypatch.setattr(ProtoProtocol, "__init__", replacement)
+    monkeypatch.setitem(sys.modules, "google.protobuf", None)
     assert main(["--persistent_worker"]) == 1
-    assert "pip install 'pylink-cuda[worker]'" in capfd.readouterr().err
+    assert capfd.readouterr().err == (
+        "pylink worker: a request in protobuf needs the package protobuf: pip install "
+        "'pylink-cuda[worker]', or use --worker_protocol=json\n"
+    )
 
 
 def test_requests_of_json_need_no_new_lines() -> None:

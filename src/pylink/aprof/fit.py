@@ -28,6 +28,7 @@ from math import exp, hypot, log, log2
 
 from pylink.aprof.shapes import NAMES, SUMS, USUAL, is_between, is_steep
 from pylink.packages.extras import need
+from pylink.terminal.numbers import count_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def fit_points(
             by_size[size] = min(cost, by_size.get(size, cost))
     sizes = sorted(by_size)
     if len(sizes) < FEWEST_SIZES:
-        return Growth(reason=f"only {_count_sizes_text(len(sizes))}, {FEWEST_SIZES} are needed")
+        return Growth(reason=f"only {count_text(len(sizes), 'size')}, {FEWEST_SIZES} are needed")
     if sizes[-1] < LEAST_SPAN * sizes[0]:
         return Growth(reason=f"sizes are less than {LEAST_SPAN} times apart")
     need("numpy", "a fit of growth")
@@ -181,11 +182,6 @@ def fit_points(
     usable = Points(sizes, [by_size[size] for size in sizes], resolution)
     usable, outliers = _without_outliers(usable, resolution)
     return _Curve(usable, scatter, resolution).growth(outliers)
-
-
-def _count_sizes_text(sizes: int) -> str:
-    """Return a number of sizes with its noun."""
-    return "1 size" if sizes == 1 else f"{sizes} sizes"
 
 
 class _Range:

@@ -7,7 +7,7 @@ import sys
 from contextlib import ExitStack
 
 from pylink.audit.findings import Auditor, report_launchers
-from pylink.audit.formats import document, file_lines, terminal_width, unread_lines
+from pylink.audit.formats import document, file_lines, unread_lines
 from pylink.audit.launchers import NotAnObject, find_launchers
 from pylink.audit.linkedfile import NotLinked
 from pylink.audit.process import Loader, Plugin, is_object
@@ -17,10 +17,10 @@ from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.policy import SUPPRESSED, Policy
 from pylink.diagnostics.severity import DISCRETIONARY, NOTE
 from pylink.diagnostics.sink import Sink
-from pylink.diagnostics.stream import show
+from pylink.diagnostics.stream import is_terminal, show
 from pylink.files.atomic import WholeFile
 from pylink.files.reading import read_incoming
-from pylink.renderers.presentation import Presentation
+from pylink.renderers.presentation import Presentation, terminal_columns
 from pylink.renderers.sarif_document import SarifDocument
 from pylink.renderers.text import TextRenderer
 from pylink.terminal.numbers import count_text
@@ -205,7 +205,8 @@ def _load_files(loader: Loader, linked: Sequence[str], plugins: Sequence[Plugin]
 
 def _show_findings(sink: Sink) -> None:
     """Print the findings, errors first, and their number."""
-    presentation = Presentation(width=terminal_width(), summary=False, context=False)
+    width = terminal_columns(sys.stdout) if is_terminal(sys.stdout) else 0
+    presentation = Presentation(width=width, summary=False, context=False)
     text = TextRenderer(sys.stdout, presentation)
     for record in sorted(sink.diagnostics, key=lambda record: -record.level):
         text.emit(record)

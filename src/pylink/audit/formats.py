@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from pylink.audit.targets import architectures
 from pylink.diagnostics.severity import NAMES
 from pylink.diagnostics.stream import printable, to_bytes
@@ -117,12 +115,3 @@ def _architecture_list(file: LinkedFile) -> str:
     """Return the architectures of a file's images, or else of its relocatable code."""
     code = file.images or file.modules
     return ", ".join(architectures(entry for part in code for entry in part.entries)) or "-"
-
-
-def terminal_width() -> int:
-    """Return the columns at which to wrap messages; 0 if the output is not a terminal."""
-    import shutil
-
-    from pylink.diagnostics.stream import is_terminal
-
-    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else 0

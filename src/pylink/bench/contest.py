@@ -19,6 +19,7 @@ from pylink.bench.answers import compare_outputs, is_different, may_be_equal, re
 from pylink.bench.contenders import NVLINK
 from pylink.bench.processes import RunFailed
 from pylink.bench.results import RESTED, WARM, WHOLE, Results
+from pylink.terminal.numbers import count_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ class Contest:
         size = self._link.size
         facts = self.results.facts
         if size < FEWEST_INPUTS:
-            label = f"{size} inputs" if size != 1 else "1 input"
+            label = count_text(size, "input")
             facts["growth"] = f"not measured: {label} besides archives, {FEWEST_INPUTS} are needed"
             return {}
         parts = self._try_parts()

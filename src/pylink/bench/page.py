@@ -42,7 +42,7 @@ class ModeTimes:
 
 
 def page(results: Results) -> str:
-    """Return the page of one measurement; without matplotlib it has no curves."""
+    """Return the page of one measurement; without matplotlib a note replaces the curves."""
     modes = []
     for mode in results.modes():
         columns = formats.time_columns(results)
@@ -57,6 +57,7 @@ def page(results: Results) -> str:
         for run in results.runs
     ]
     growth = formats.growth_rows(results)
+    curves, curves_note = _curves(results) if growth else ("", "")
     return _render(
         title=f"pylink bench: {results.facts.get('link', '')}",
         summary=summary(results),
@@ -64,7 +65,8 @@ def page(results: Results) -> str:
         shown=modes,
         growth=growth,
         growth_columns=formats.growth_columns(results) if growth else [],
-        curves=_curves(results) if growth else "",
+        curves=curves,
+        curves_note=curves_note,
         answers=list(results.answers.items()),
         failures=list(results.failures.items()),
         facts=formats.fact_rows(results),
@@ -146,12 +148,15 @@ def _bars(results: Results, mode: str) -> list[Bar]:
     ]
 
 
-def _curves(results: Results) -> str:
-    """Return curves of time by inputs as an `<svg>` element; nothing without matplotlib."""
+def _curves(results: Results) -> tuple[str, str]:
+    """Return curves of time by inputs as an `<svg>` element, and "".
+
+    Without matplotlib, return "" and a note on what to install.
+    """
     try:
         from pylink.report.view import plots
-    except ImportError:
-        return ""
+    except ImportError as error:
+        return "", str(error)
     curves = []
     for name in results.contenders():
         points = []
@@ -171,7 +176,7 @@ def _curves(results: Results) -> str:
                 )
             )
     caption = "Time against the number of inputs, the median of each part."
-    return plots.svg(plots.curves(curves), "Growth", caption)
+    return plots.svg(plots.curves(curves), "Growth", caption), ""
 
 
 # Values of the template that only a page of one measurement, or only a page of two, has.
@@ -180,6 +185,7 @@ EMPTY_PARTS: dict[str, object] = {
     "growth": [],
     "growth_columns": [],
     "curves": "",
+    "curves_note": "",
     "compared_title": "",
     "compared_columns": [],
     "changes": [],

@@ -288,7 +288,7 @@ def _list_files(line: CommandLine, sink: Sink) -> int:
     try:
         from pylink.report.view.listing import list_files
 
-        return list_files(line.values)
+        return list_files(line.values, TOOL)
     except (ImportError, ValueError) as error:
         sink.fatal("listing-failed", reason=str(error))
 

@@ -29,6 +29,7 @@ def diagnostics_html(records: Sequence[Diagnostic], sources: SourceFiles | None 
         return "<p>no diagnostics</p>"
     sources = SourceFiles() if sources is None else sources
     counts = Counter(NAMES[record.level] for record in records)
+    # Not `count_text`: its room, terminal, is above this one.
     total = ", ".join(f"{count} {name}{'s' if count > 1 else ''}" for name, count in counts.items())
     parts = [f"<p>{escape(total)}</p>"]
     for record in records[:MAX_RECORDS]:

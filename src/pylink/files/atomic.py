@@ -126,7 +126,7 @@ class WholeFile:
 
     def write(self, data: bytes) -> None:
         """Write all of `data`. OSError on failure; then only `discard` makes sense."""
-        _write_all(self._descriptor, data)
+        write_all(self._descriptor, data)
 
     @property
     def new_descriptor(self) -> int | None:
@@ -377,7 +377,7 @@ def _close(descriptor: int) -> None:
         return
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes) -> None:
     """Write all of `data` at the position of the descriptor."""
     remaining = memoryview(data)
     while remaining:
@@ -388,5 +388,5 @@ def _copy(source: int, target: int) -> None:
     """Copy a file from its start to the position of the descriptor `target`."""
     offset = 0
     while chunk := os.pread(source, _WRITE_SIZE, offset):
-        _write_all(target, chunk)
+        write_all(target, chunk)
         offset += len(chunk)

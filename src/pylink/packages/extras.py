@@ -1,4 +1,8 @@
-"""Optional packages, and the extra to install if one is missing."""
+"""Optional packages, and the extra to install if one is missing.
+
+A link reports a package that an input needs by a diagnostic instead (`package-missing`), which
+names that input.
+"""
 
 from __future__ import annotations
 
@@ -27,21 +31,22 @@ class MissingPackage(ImportError):
     """A package is not installed; the text says how to install it."""
 
 
-def need(module: str, purpose: str = "this") -> Any:
+def need(module: str, purpose: str = "this", extra: str = "") -> Any:
     """Import a module of an optional package; MissingPackage if it is not installed.
 
-    `purpose` is what needs the package, for people.
+    `purpose` is what needs the package, for people. `extra` is the extra to install (default: as in
+    EXTRAS).
     """
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingPackage(install_advice(module, purpose)) from error
+        raise MissingPackage(install_advice(module, purpose, extra)) from error
 
 
-def install_advice(module: str, purpose: str = "this") -> str:
+def install_advice(module: str, purpose: str = "this", extra: str = "") -> str:
     """Return the text that says which package to install for a module."""
     top = module.partition(".")[0]
-    extra = EXTRAS.get(top, REPORT)
+    extra = extra or EXTRAS.get(top, REPORT)
     package = PACKAGES.get(top, top)
     argument = package if package in REQUIRED else f"'pylink-cuda[{extra}]'"
     return f"{purpose} needs the package {package}: pip install {argument}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from pylink.diagnostics.nvlink import NVLINK, NvlinkRenderer
@@ -164,7 +163,7 @@ def _read_presentation(values: Mapping[str, object], stream: TextIO | None) -> P
     return Presentation(
         color=_text(values, "color") or "auto",
         numbers=bool(values.get("display_error_number")),
-        width=_terminal_columns(values, stream) if _is_wrapping_wanted(values, stream) else 0,
+        width=_usable_columns(values, stream) if _is_wrapping_wanted(values, stream) else 0,
         tab_width=_number(values, "tab_width", TAB_WIDTH),
         context=not values.get("no_source_context"),
         brief=bool(values.get("brief_diagnostics")),
@@ -182,18 +181,14 @@ def _is_wrapping_wanted(values: Mapping[str, object], stream: TextIO | None) -> 
     return bool(is_requested) or is_terminal(sys.stderr if stream is None else stream)
 
 
-def _terminal_columns(values: Mapping[str, object], stream: TextIO | None) -> int:
+def _usable_columns(values: Mapping[str, object], stream: TextIO | None) -> int:
     """Return the value of --terminal-width, else the terminal's width in columns, else WIDTH."""
-    from pylink.renderers.presentation import WIDTH
+    from pylink.renderers.presentation import terminal_columns
 
     option_width = _number(values, "terminal_width", 0)
     if option_width > 0:
         return option_width
-    try:
-        stream = sys.stderr if stream is None else stream
-        return (os.get_terminal_size(stream.fileno()).columns if stream else 0) or WIDTH
-    except (OSError, ValueError):  # the stream is not a terminal, or it is closed
-        return WIDTH
+    return terminal_columns(sys.stderr if stream is None else stream)
 
 
 class LazyRenderer(Renderer):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
+    from typing import Final, TextIO
 
 # Columns of a line if there is no terminal, and default distance of tab stops.
 WIDTH = 80
@@ -52,3 +54,14 @@ class Presentation:
         self.subject: Final = subject
         self.task: Final = task
         self.target: Final = target
+
+
+def terminal_columns(stream: TextIO | None) -> int:
+    """Return the width of a terminal in columns, or WIDTH for other streams.
+
+    The variable COLUMNS has no effect: output depends on inputs and options alone.
+    """
+    try:
+        return (os.get_terminal_size(stream.fileno()).columns if stream else 0) or WIDTH
+    except (OSError, ValueError):  # the stream is not a terminal, or it is closed
+        return WIDTH

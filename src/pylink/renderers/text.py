@@ -34,6 +34,7 @@ from pylink.diagnostics.sourcefiles import SourceFiles, Withheld
 from pylink.diagnostics.stream import printable, write
 from pylink.diagnostics.wrap import wrap
 from pylink.renderers.presentation import Presentation
+from pylink.terminal.numbers import count_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,10 +113,9 @@ class TextRenderer(Renderer):
             return
         count_texts = []
         if sink.errors:
-            count_texts.append(f"{sink.errors} error{'s' if sink.errors > 1 else ''}")
+            count_texts.append(count_text(sink.errors, "error"))
         if sink.catastrophes:
-            plural = "s" if sink.catastrophes > 1 else ""
-            count_texts.append(f"{sink.catastrophes} catastrophic error{plural}")
+            count_texts.append(count_text(sink.catastrophes, "catastrophic error"))
         if count_texts:
             task = f"this {self.task}"
             if self.subject:

@@ -12,7 +12,7 @@ import sys
 from pylink._native.cores import count_cores
 from pylink.serve.directory import SOCKET, make_directory
 from pylink.serve.request import STREAMS
-from pylink.serve.server import Server
+from pylink.serve.server import PROGRAM, Server
 from pylink.terminal.arguments import positive_number, seconds
 from pylink.terminal.running import print_error, run
 
@@ -20,7 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PROGRAM = "pylink serve"
 # The script that starts this package in an interpreter, beside the program `pylink`.
 SCRIPT = "pylink-python"
 

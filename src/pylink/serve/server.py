@@ -21,10 +21,12 @@ import time
 
 from pylink._native import OBJECT_PATH
 from pylink.diagnostics.errors import reason_of
-from pylink.diagnostics.stream import printable, write
+from pylink.diagnostics.stream import write
 from pylink.serve.request import ACCEPTED, REFUSED, ClientRequest, link, replace_streams
 from pylink.serve.signals import Signals
+from pylink.terminal.running import print_error
 
+PROGRAM = "pylink serve"
 VARIABLE = "PYLINK_SERVER"
 
 # Modules that links of all kinds load, besides those that this module imports.
@@ -103,7 +105,7 @@ class Server:
             command_process = signals.start(command, {**os.environ, VARIABLE: path})
         except OSError as error:
             self.stop_waiting_children()
-            write(None, f"pylink serve: {printable(command[0])}: {reason_of(error)}\n")
+            print_error(PROGRAM, f"{command[0]}: {reason_of(error)}")
             return NOT_FOUND if error.errno == errno.ENOENT else NOT_STARTED
         return self.wait(signals, command_process, None)
 

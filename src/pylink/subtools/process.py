@@ -19,6 +19,7 @@ import signal
 import subprocess
 import time
 
+from pylink.files.atomic import write_all
 from pylink.subtools.environment import search_path
 from pylink.timing import now
 
@@ -120,7 +121,7 @@ class ToolProcess:
             argv, passed_files = [*command.argv], []
             if command.data is not None:
                 passed_files.append(self._create_file("input"))
-                _write_all(passed_files[-1], command.data)
+                write_all(passed_files[-1], command.data)
                 self.outcome.input = f"/proc/self/fd/{passed_files[-1]}"
                 argv.append(self.outcome.input)
             if not command.prints:
@@ -287,13 +288,6 @@ def _limit_file_size(process: int) -> None:
         resource.prlimit(process, resource.RLIMIT_FSIZE, (soft, hard))
     except (OSError, ValueError):
         return  # it has ended, or has another user's rights
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    """Write all the bytes to a descriptor, in as many calls as that takes."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def _read_all(descriptor: int) -> bytes:

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
+    from typing import TextIO
 
 
 class WrongArguments(Exception):
@@ -56,9 +57,12 @@ def run(
     return error_status
 
 
-def print_error(program: str, reason: str) -> None:
-    """Write to standard error, in one line, why the exit status of a command is not 0."""
-    write(None, f"{program}: {printable(reason)}\n")
+def print_error(program: str, reason: str, stream: TextIO | None = None) -> None:
+    """Write, in one line, why the exit status of a command is not 0.
+
+    `stream` is by default the present standard error.
+    """
+    write(stream, f"{program}: {printable(reason)}\n")
 
 
 def print_note(program: str, text: str) -> None:

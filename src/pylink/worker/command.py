@@ -11,7 +11,6 @@ import sys
 import threading
 
 from pylink._native.cores import count_cores
-from pylink.diagnostics.stream import printable, write
 from pylink.terminal.arguments import positive_number
 from pylink.terminal.running import print_error
 from pylink.worker.protocol import PROTOCOLS, Protocol, ProtocolError
@@ -73,12 +72,8 @@ def main(argv: Sequence[str]) -> int:
         )
     try:
         protocol = PROTOCOLS[arguments.worker_protocol]()
-    except ImportError:
-        print_error(
-            PROGRAM,
-            "requests in protobuf need the package protobuf: pip install 'pylink-cuda[worker]', or "
-            "use --worker_protocol=json",
-        )
+    except ImportError as error:
+        print_error(PROGRAM, f"{error}, or use --worker_protocol=json")
         return ERROR
     # Other code must neither print between responses nor read requests.
     requests, responses = os.dup(0), os.dup(1)
@@ -115,7 +110,7 @@ def serve(
             linkers.submit(request)
     except ProtocolError as error:
         # Links print to `sys.stderr` now, so the message goes to the original standard error.
-        write(errors, f"{PROGRAM}: {printable(str(error))}\n")
+        print_error(PROGRAM, str(error), errors)
         return ERROR
     finally:
         linkers.finish()

@@ -9,6 +9,8 @@ import json
 from abc import ABC, abstractmethod
 from codecs import getincrementaldecoder
 
+from pylink.packages.extras import need
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
@@ -193,6 +195,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {"proto": ProtoProtocol, "json": JsonProt
 
 def _message_classes() -> dict[str, Any]:
     """Return the message classes for `_FIELDS`, created in a pool of their own."""
+    need("google.protobuf", "a request in protobuf", extra="worker")
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     kinds = descriptor_pb2.FieldDescriptorProto

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+PROGRAM = "pylink report"
+
 # Choices of --page.
 PAGES = ("details", "raw", "source", "session")
 
@@ -16,7 +18,7 @@ def _split_items(text: str) -> list[str]:
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the arguments."""
     options = argparse.ArgumentParser(
-        prog="pylink report",
+        prog=PROGRAM,
         description="Show what links cost: reports of --profile (.ncu-rep, of Nsight Compute, too) "
         "and of --profile-aprof. If there are several, the first is the baseline.",
     )

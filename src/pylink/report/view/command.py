@@ -15,9 +15,9 @@ from pylink.files.reading import is_text, read_incoming
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.model.report import MAGIC
-from pylink.report.view.arguments import PAGES, parser
+from pylink.report.view.arguments import PAGES, PROGRAM, parser
 from pylink.terminal.progress import Progress
-from pylink.terminal.running import run
+from pylink.terminal.running import print_note, run
 
 # Limit of the printed rows of changes without --all, so that they fit on a screen.
 SCREEN_ROWS = 20
@@ -48,7 +48,7 @@ def _main(options: argparse.Namespace) -> int:
     if options.list_sections or options.list_rules or options.list_sets:
         from pylink.report.view.listing import list_files
 
-        return list_files(vars(options))
+        return list_files(vars(options), PROGRAM)
     if options.query_metrics:
         from pylink.report.api.descriptions import DESCRIPTIONS
 
@@ -124,7 +124,7 @@ def _prepare(options: argparse.Namespace, files: Files) -> None:
         with_rules=options.apply_rules or bool(options.rule),
     )
     for problem in problems:
-        write(sys.stderr, f"pylink warning : {printable(problem)}\n")
+        print_note(PROGRAM, problem)
 
 
 def _restrict_reports(options: argparse.Namespace, files: Files) -> None:

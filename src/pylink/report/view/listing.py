@@ -11,14 +11,16 @@ from pylink.diagnostics.stream import printable, write
 from pylink.report.rules.rulefiles import load_rules
 from pylink.report.sections.directories import search_path
 from pylink.report.sections.sectionfiles import ALL, DEFAULT_SET, load
+from pylink.terminal.running import print_note
 from pylink.terminal.tables import align_columns
 
 
-def list_files(options: Mapping[str, Any]) -> int:
+def list_files(options: Mapping[str, Any], program: str) -> int:
     """Print the lists that the options request; return 1 if a file has an error, else 0.
 
     `options` has the values of options of a link or of `pylink report`, by attribute such as
-    `list_rules`. ReportError for a directory that does not exist.
+    `list_rules`. Notes on files begin with the name of the `program`. ReportError for a directory
+    that does not exist.
     """
     path = search_path(
         options.get("section_folder") or (), options.get("section_folder_recursive") or ()
@@ -64,7 +66,7 @@ def list_files(options: Mapping[str, Any]) -> int:
         ]
         _print(("Identifier", "Display Name", "Section", "Description", "Filename"), rule_rows)
     for warning in warnings:
-        write(sys.stderr, f"pylink warning : {printable(warning)}\n")
+        print_note(program, warning)
     if errors:
         _print(("Filename", "Error"), [(str(file), reason) for file, reason in errors])
     return 1 if errors else 0

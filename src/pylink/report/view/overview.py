@@ -108,7 +108,7 @@ def _waiting_text(report: Report) -> str:
 
 
 def _with_plural(number: Scalar, noun: str) -> str:
-    """Return a number with a noun in singular or plural."""
+    """Return a number with a noun, as `count_text`, but the digits in groups as in reports."""
     return f"{format_value(number, '')} {noun}{'' if number == 1 else 's'}"
 
 
