@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hazards import collected
 from helpers import oracle, skips
 from helpers.threads import THREADS, threads
+from helpers.through_nvcc import overlay_nvcc
 from hypothesis import settings
 
 # Nothing to compare with: `make test` does not ask for this release, `make test-releases` does.
@@ -38,6 +40,12 @@ def threads_of_links(request: pytest.FixtureRequest) -> Iterator[None]:
     number = zlib.crc32(request.node.nodeid.encode())
     with threads(THREADS[number % len(THREADS)]):
         yield
+
+
+@pytest.fixture(scope="session")
+def overlay(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The nvcc of an overlay, for tests that compare what it prints (`helpers.through_nvcc`)."""
+    return overlay_nvcc(tmp_path_factory.mktemp("overlay") / "cuda")
 
 
 def pytest_configure(config: pytest.Config) -> None:

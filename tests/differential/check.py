@@ -20,40 +20,18 @@ import traceback
 from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
 
 from differential import cases
 from differential.cases import Case, Expected
 from differential.variants import TEXT, VARIANTS
 from helpers.compare import compare
+from helpers.keywords import keywords
 from helpers.words import nvlink_words, without_notes
 
-KEYWORDS = {
-    "-r": "relocatable_link",
-    "-g": "debug",
-    "-v": "verbose",
-    "-suppress-debug-info": "suppress_debug_info",
-    "-preserve-relocs": "preserve_relocs",
-    "--kernels-used": "kernels_used",
-    "--variables-used": "variables_used",
-    "-dump-callgraph": "dump_callgraph",
-    "-dump-callgraph-no-demangle": "dump_callgraph_no_demangle",
-    "-extrawarn": "extra_warnings",
-    "-Werror": "warning_as_error",
-    "-w": "disable_warnings",
-    "-disable-infos": "disable_infos",
-    "-report-arch": "report_arch",
-    "--library-path": "library_path",
-    "--library": "library",
-    "-use-host-info": "use_host_info",
-    "-ignore-host-info": "ignore_host_info",
-    "--merc-dedup": "merc_dedup",
-}
 HANG = 300  # seconds that the links of one case may take
 
 # What distinguishes differences of one kind: numbers, and names with numbers in them.
 NUMBERS = re.compile(r"\$?_+ZT?[NKZ]*\w+|0x[0-9a-f]+|(\b[0-9a-f]{2} ?)+\b|\d+")
-LISTS = {"library_path", "library", "kernels_used", "variables_used"}
 
 
 class Tally:
@@ -89,19 +67,6 @@ class Tally:
                 shown = (f"{equal}/{total}" if total else "-" for equal, total in cells)
                 print(f"{variant:16}" + "".join(f"{cell:>9}" for cell in shown))
         print(f"sum {sum(self.equal.values())}/{sum(self.total.values())} equal")
-
-
-def keywords(options: Sequence[str]) -> dict[str, Any]:
-    """Command-line options as keyword arguments of `pylink.link`."""
-    result: dict[str, Any] = {}
-    for option in options:
-        name, _, value = option.partition("=")
-        key = KEYWORDS[name]
-        if key in LISTS:
-            result.setdefault(key, []).extend(value.split(","))
-        else:
-            result[key] = value or True
-    return result
 
 
 def check_api(

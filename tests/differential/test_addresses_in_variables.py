@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from differential.check import keywords
 from helpers import oracle
 from helpers.compare import compare
+from helpers.keywords import keywords
 
 import pylink
 

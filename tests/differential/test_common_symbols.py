@@ -7,9 +7,10 @@ import itertools
 import random
 
 import pytest
-from differential.check import as_pylink, keywords
+from differential.check import as_pylink
 from helpers import oracle
 from helpers.compare import compare
+from helpers.keywords import keywords
 from helpers.words import nvlink_words
 
 import pylink

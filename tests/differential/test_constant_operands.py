@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 
 import pytest
-from differential.check import keywords
 from helpers import oracle
-from helpers.compare import compare
+from helpers.side_by_side import differences
 
 import pylink
 from pylink.inspect.image import Image
@@ -30,13 +29,6 @@ extern __device__ int f(int);
 __constant__ float w = 2;
 __global__ void kb(int *p) {{ p[0] = f(p[1]) + weak_list[p[2]] + weak_one + w + weak_list[1]; }}
 """
-
-
-def differences(cubins: list[bytes], arch: str, options: list[str]) -> list[str]:
-    theirs = oracle.link(cubins, arch, options)
-    assert theirs.image is not None, theirs.stderr
-    ours = pylink.link(cubins, arch=f"sm_{arch}", **keywords(options))
-    return compare(bytes(ours.image), theirs.image)
 
 
 @pytest.mark.parametrize("arch", ["90a", "100", "120"])

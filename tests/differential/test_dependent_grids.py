@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers import oracle
-from helpers.compare import compare
-from helpers.side_by_side import OURS, THEIRS, nvlink, pylink
+from helpers.side_by_side import THEIRS, output_differences
 
 STARTS = 'asm volatile("griddepcontrol.launch_dependents;");'
 FILES = {
@@ -65,15 +64,6 @@ def test_kernels_say_whether_dependent_grids_start(
     names = [f"{name}.cubin" for name in files]
     with oracle.release(release):
         for words in [(), ("-g",), ("-r",)]:
-            assert compared(tmp_path, release, f"-arch=sm_{arch}", *words, *names) == []
+            assert output_differences(tmp_path, [f"-arch=sm_{arch}", *words, *names]) == []
         (tmp_path / THEIRS).rename(tmp_path / "stage.cubin")
-        assert compared(tmp_path, release, f"-arch=sm_{arch}", "stage.cubin") == []
-
-
-def compared(folder: Path, release: str, *words: str) -> list[str]:
-    """How pylink's output of a link differs from nvlink's, which stays in the folder."""
-    theirs = nvlink(folder, words)
-    ours = pylink(folder, [*words, "--merc-dedup=off", f"--nvlink-version={release}"])
-    assert theirs == ours
-    assert theirs.code == 0, theirs
-    return compare((folder / OURS).read_bytes(), (folder / THEIRS).read_bytes())
+        assert output_differences(tmp_path, [f"-arch=sm_{arch}", "stage.cubin"]) == []

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 from helpers import oracle
-from helpers.compare import compare
-from helpers.side_by_side import OURS, THEIRS, nvlink, pylink
+from helpers.side_by_side import THEIRS, output_differences
 
 pytestmark = oracle.needs_oracle
 
@@ -38,14 +37,6 @@ FILES = {
 }
 
 
-def compared(folder: Path, *words: str) -> list[str]:
-    """How pylink's output of a link differs from nvlink's, which stays in the folder."""
-    theirs, ours = nvlink(folder, words), pylink(folder, [*words, "--merc-dedup=off"])
-    assert theirs == ours
-    assert theirs.code == 0, theirs
-    return compare((folder / OURS).read_bytes(), (folder / THEIRS).read_bytes())
-
-
 @pytest.mark.parametrize("options", [(), ("-preserve-relocs",), ("-g",)], ids="".join)
 @pytest.mark.parametrize("names", ["a", "ab", "ba", "ac", "ca", "bca"])
 @pytest.mark.parametrize("arch", ["75", "80", "90a", "100", "120"])
@@ -56,8 +47,8 @@ def test_an_object_and_what_is_made_of_it(
         source, flags = FILES[name]
         (tmp_path / f"{name}.cubin").write_bytes(oracle.compile(source, arch, flags))
     files = [f"{name}.cubin" for name in names]
-    assert compared(tmp_path, f"-arch=sm_{arch}", "-r", *options, *files) == []
+    assert output_differences(tmp_path, [f"-arch=sm_{arch}", "-r", *options, *files]) == []
     (tmp_path / THEIRS).rename(tmp_path / "stage.cubin")
     # Without -g nvlink would take out the barriers again (docs/nvlink-differences.md).
     for words in [("-g",)] if "-g" in options else [(), ("-r",), ("-g",)]:
-        assert compared(tmp_path, f"-arch=sm_{arch}", *words, "stage.cubin") == []
+        assert output_differences(tmp_path, [f"-arch=sm_{arch}", *words, "stage.cubin"]) == []

@@ -7,8 +7,7 @@ from random import Random
 
 import pytest
 from helpers import oracle
-from helpers.compare import compare
-from helpers.side_by_side import OURS, THEIRS, nvlink, pylink
+from helpers.side_by_side import OURS, THEIRS, nvlink, output_differences, pylink
 
 from pylink.inspect.image import Image
 
@@ -55,7 +54,7 @@ def test_constants_of_selected_kernels(tmp_path: Path, release: str, arch: str, 
             text = ptx(number, rng.choice(SIZES), rng.randint(1, 2))
             (tmp_path / names[-1]).write_bytes(oracle.assemble(text, arch))
         words = [f"-arch=sm_{arch}", f"--kernels-used={','.join(kernels)}", *names]
-        assert_equal(tmp_path, words, release)
+        assert output_differences(tmp_path, words) == []
 
 
 @pytest.mark.parametrize("second", [1, 2])
@@ -68,7 +67,7 @@ def test_constants_of_kernels_that_host_code_names(
         for number, first in enumerate((1, second)):
             text = SOURCE.format(number=number, first=first)
             (tmp_path / f"{number}.o").write_bytes(oracle.compile_host(text, "90"))
-        assert_equal(tmp_path, ["-arch=sm_90", "-use-host-info", "0.o", "1.o"], release)
+        assert output_differences(tmp_path, ["-arch=sm_90", "-use-host-info", "0.o", "1.o"]) == []
 
 
 TABLE = """.version 9.0
@@ -133,11 +132,3 @@ def bank(file: Path) -> tuple[bytes, list[int]]:
         if (entries := image.section(name)) is not None:
             places += [offset for offset, *_ in image.entries(entries, form)]
     return image.content(section), sorted(places)
-
-
-def assert_equal(folder: Path, words: list[str], release: str) -> None:
-    theirs = nvlink(folder, words)
-    ours = pylink(folder, [*words, "--merc-dedup=off", f"--nvlink-version={release}"])
-    assert theirs == ours
-    assert theirs.code == 0, theirs
-    assert compare((folder / OURS).read_bytes(), (folder / THEIRS).read_bytes()) == []

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from differential.check import as_pylink, keywords
+from differential.check import as_pylink
 from helpers import oracle, programs
 from helpers.compare import compare
 from helpers.fatbin_builder import PTX, SEGMENT, container, entry, host_object
+from helpers.keywords import keywords
 from helpers.words import without_notes
 
 import pylink

@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from differential.check import keywords
 from helpers import oracle
-from helpers.compare import compare
 from helpers.copies_ptx import FEW, MANY, file
+from helpers.side_by_side import differences
 
 import pylink
 from pylink.inspect.image import Image
@@ -16,13 +15,6 @@ from pylink.inspect.image import Image
 pytestmark = oracle.needs_oracle
 ARCHS = pytest.mark.parametrize("arch", ["75", "90a", "100"])
 OPTIONS = pytest.mark.parametrize("options", [[], ["-r"]], ids=str)
-
-
-def differences(cubins: list[bytes], arch: str, options: list[str]) -> list[str]:
-    theirs = oracle.link(cubins, arch, options)
-    assert theirs.image is not None, theirs.stderr
-    ours = pylink.link(cubins, arch=f"sm_{arch}", **keywords(options))
-    return compare(bytes(ours.image), theirs.image)
 
 
 @ARCHS

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from differential.check import keywords
 from helpers import oracle
 from helpers.compare import compare
+from helpers.keywords import keywords
 
 import pylink
 from pylink.inspect.image import Image

@@ -6,9 +6,9 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from differential.check import keywords
 from helpers import oracle, programs
 from helpers.copies_ptx import FEW, MANY, file
+from helpers.keywords import keywords
 from helpers.order import difference, observe, predict, selection
 
 import pylink

@@ -12,14 +12,9 @@ from pathlib import Path
 import pytest
 from helpers import oracle
 from helpers.side_by_side import nvlink, pylink
-from helpers.through_nvcc import both, build, output_of, overlay_nvcc
+from helpers.through_nvcc import both, build, output_of
 
 pytestmark = oracle.needs_oracle
-
-
-@pytest.fixture(scope="module")
-def overlay(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return overlay_nvcc(tmp_path_factory.mktemp("overlay") / "cuda")
 
 
 HOSTED = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers import oracle
-from helpers.through_nvcc import both, build, output_of, overlay_nvcc
+from helpers.through_nvcc import both, build, output_of
 
 pytestmark = oracle.needs_oracle
 
@@ -21,11 +21,6 @@ SOURCES = {
     "makes": "template <class T> __device__ T g(T x) { return x; }\n"
     "template __device__ int g<int>(int);",
 }
-
-
-@pytest.fixture(scope="module")
-def overlay(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return overlay_nvcc(tmp_path_factory.mktemp("overlay") / "cuda")
 
 
 @pytest.fixture(scope="module")

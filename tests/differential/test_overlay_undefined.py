@@ -5,20 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import pytest
 from helpers import oracle
-from helpers.through_nvcc import both, build, output_of, overlay_nvcc
+from helpers.through_nvcc import both, build, output_of
 
 pytestmark = oracle.needs_oracle
 
 USER = "__device__ int f(int); __global__ void k(int *p) { *p = f(*p); }"
 DEFINES = "__device__ int f(int x) { return x + 1; }"
 UNDEFINED = "nvlink error   : Undefined reference to '_Z1fi' in 'a.o'"
-
-
-@pytest.fixture(scope="module")
-def overlay(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return overlay_nvcc(tmp_path_factory.mktemp("overlay") / "cuda")
 
 
 def archive(folder: Path, name: str, *members: str) -> None:

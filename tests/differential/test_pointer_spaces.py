@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers import oracle
-from helpers.compare import compare
-from helpers.side_by_side import OURS, THEIRS, nvlink, pylink
+from helpers.side_by_side import THEIRS, output_differences
 
 pytestmark = oracle.needs_oracle
 
@@ -41,18 +40,10 @@ def test_links_have_one_size_of_the_constant_bank(
         names.append(f"f{number}.cubin")
         (tmp_path / names[-1]).write_bytes(oracle.compile(source, arch, flags))
     stages: list[tuple[str, ...]] = [("-r",), ("-r", "-g"), (), ("-g",)]
+    target = f"-arch=sm_{arch}"
     for words in stages:
-        assert compared(tmp_path, arch, *words, *names) == []
-    assert compared(tmp_path, arch, "-r", *names[:-1]) == []
+        assert output_differences(tmp_path, [target, *words, *names]) == []
+    assert output_differences(tmp_path, [target, "-r", *names[:-1]]) == []
     (tmp_path / THEIRS).rename(tmp_path / "stage.cubin")
     for words in [(), ("-r",)]:
-        assert compared(tmp_path, arch, *words, "stage.cubin", names[-1]) == []
-
-
-def compared(folder: Path, arch: str, *words: str) -> list[str]:
-    """How pylink's output of a link differs from nvlink's, which stays in the folder."""
-    command = [f"-arch=sm_{arch}", *words]
-    theirs, ours = nvlink(folder, command), pylink(folder, [*command, "--merc-dedup=off"])
-    assert theirs == ours
-    assert theirs.code == 0, theirs
-    return compare((folder / OURS).read_bytes(), (folder / THEIRS).read_bytes())
+        assert output_differences(tmp_path, [target, *words, "stage.cubin", names[-1]]) == []

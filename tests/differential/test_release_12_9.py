@@ -15,6 +15,7 @@ import pytest
 from differential import cases, check
 from helpers import library_link, older, oracle, programs
 from helpers.compare import compare
+from helpers.keywords import keywords
 
 import pylink
 from pylink.facts.attributes import EIATTR, NVAL
@@ -64,8 +65,8 @@ def run_library(inputs: list[str], arch: str, folder: Path, *options: str) -> by
 
 def link(folder: Path, inputs: list[str], arch: str, *options: str) -> bytes:
     files = [pylink.Input((folder / name).read_bytes(), name=name) for name in inputs]
-    keywords = check.keywords(options)
-    return bytes(pylink.link(files, arch=f"sm_{arch}", nvlink_version="12.9", **keywords).image)
+    words = {"nvlink_version": "12.9", **keywords(options)}
+    return bytes(pylink.link(files, arch=f"sm_{arch}", **words).image)
 
 
 def entry(name: str, *body: str) -> str:

@@ -6,9 +6,9 @@ import itertools
 import random
 
 import pytest
-from differential.check import keywords
 from helpers import oracle
 from helpers.compare import compare
+from helpers.keywords import keywords
 
 import pylink
 

@@ -5,21 +5,11 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from differential.check import keywords
 from helpers import oracle
-from helpers.compare import compare
 from helpers.copies_ptx import FEW, MANY, file
-
-import pylink
+from helpers.side_by_side import differences
 
 pytestmark = [oracle.needs_oracle, pytest.mark.parametrize("arch", ["75", "90a", "100"])]
-
-
-def differences(cubins: list[bytes], arch: str, options: list[str]) -> list[str]:
-    theirs = oracle.link(cubins, arch, options)
-    assert theirs.image is not None, theirs.stderr
-    ours = pylink.link(cubins, arch=f"sm_{arch}", **keywords(options))
-    return compare(bytes(ours.image), theirs.image)
 
 
 LINKAGES = [("weak", "weak"), ("weak", "visible"), ("visible", "weak"), ("weak", "weak", "visible")]

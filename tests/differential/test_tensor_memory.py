@@ -10,12 +10,9 @@ import io
 import struct
 
 import pytest
-from differential.check import keywords
 from elftools.elf.elffile import ELFFile
 from helpers import oracle
-from helpers.compare import compare
-
-import pylink
+from helpers.side_by_side import differences
 
 pytestmark = oracle.needs_oracle
 
@@ -59,13 +56,6 @@ def compiled(name: str, arch: str, flags: tuple[str, ...]) -> bytes:
     """A cubin; these instructions need PTX for the arch itself."""
     text = oracle.compile_ptx(HEAD + SOURCES[name], arch, flags, name=f"{name}.cu")
     return oracle.assemble(text, arch, flags)
-
-
-def differences(cubins: list[bytes], arch: str, options: list[str]) -> list[str]:
-    expected = oracle.link(cubins, arch, options)
-    assert expected.image is not None, expected.stderr
-    got = pylink.link(cubins, arch=f"sm_{arch}", **keywords(options))
-    return compare(bytes(got.image), expected.image)
 
 
 @pytest.mark.parametrize("flags", [(), ("-G",)], ids=["plain", "debug"])

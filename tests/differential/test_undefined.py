@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from differential.check import keywords
 from helpers import oracle
-from helpers.compare import compare
+from helpers.side_by_side import differences
 
 import pylink
 from pylink.inspect.image import Image
@@ -68,13 +67,6 @@ __global__ void NAME(float *p, int n)
     p[0] = __half2float(__hadd(h, h)) + sinf(d) + powf(d, 2.5f);
 }
 """
-
-
-def differences(cubins: list[bytes], arch: str, options: list[str]) -> list[str]:
-    theirs = oracle.link(cubins, arch, options)
-    assert theirs.image is not None, theirs.stderr
-    ours = pylink.link(cubins, arch=f"sm_{arch}", **keywords(options))
-    return compare(bytes(ours.image), theirs.image)
 
 
 @pytest.mark.parametrize("options", [["-r"], ["-r", "-g"]], ids=str)

@@ -5,11 +5,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from differential.check import keywords
 from helpers import oracle
-from helpers.compare import compare
-
-import pylink
+from helpers.side_by_side import differences
 
 FEW, MANY = 8, 40  # values that a function has in registers at a time
 
@@ -91,13 +88,6 @@ def copy(
         inlined=INLINED if inlined else "",
     ) + (NAMES if inlined else "")
     return oracle.assemble(source, arch, ("-lineinfo",))
-
-
-def differences(cubins: list[bytes], arch: str, options: list[str]) -> list[str]:
-    expected = oracle.link(cubins, arch, options)
-    assert expected.image is not None, expected.stderr
-    got = pylink.link(cubins, arch=f"sm_{arch}", **keywords(options))
-    return compare(bytes(got.image), expected.image)
 
 
 def test_the_newer_virtual_architecture_wins_among_equals(

@@ -15,6 +15,7 @@ import pytest
 from differential import check
 from helpers import oracle
 from helpers.compare import compare
+from helpers.keywords import keywords
 from helpers.words import without_notes
 
 import pylink
@@ -136,7 +137,7 @@ def links(names: list[str], files: dict[str, bytes], arch: str, options: list[st
         theirs = oracle.run_nvlink(argv, Path(folder), "out.cubin")
     log = io.StringIO()
     image = None
-    asked = {"nvlink_version": oracle.current(), **check.keywords(options)}
+    asked = {"nvlink_version": oracle.current(), **keywords(options)}
     try:
         image = pylink.link(
             [(name, files[name]) for name in names],

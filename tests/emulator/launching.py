@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from differential.check import keywords
 from helpers import oracle
+from helpers.keywords import keywords
 
 import pylink
 from emulator.grid import Grid, Size

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import pytest
-from differential.check import keywords
 from helpers import oracle
+from helpers.keywords import keywords
 
 import pylink
 from emulator.errors import Fault, Unsupported

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 from differential.cases import compile_modules, make_inputs
-from differential.check import keywords
 from differential.variants import VARIANTS, Link
 from helpers import oracle
+from helpers.keywords import keywords
 from helpers.programs import Program
 
 import pylink

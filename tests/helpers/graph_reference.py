@@ -12,7 +12,6 @@ from pylink._native.tables import Calls, Entities
 from pylink.facts.rownumbers import EntityFlag
 
 NO_BOUND = 0xFFFFFFFF  # the stack of a kernel that may recurse
-TAKEN = 64  # flag of an entity whose address is taken
 
 
 @dataclass
@@ -47,7 +46,7 @@ class Graph:
                     "winner": i,
                     "flags": EntityFlag.DEFINED
                     | (EntityFlag.KERNEL if i in self.kernels else 0)
-                    | (TAKEN if i in taken_functions else 0),
+                    | (EntityFlag.TAKEN if i in taken_functions else 0),
                     "regcount": self.registers[i],
                     "frame": self.frames[i],
                 }

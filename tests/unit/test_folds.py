@@ -11,22 +11,22 @@ from helpers.tables import merged, objects
 from pylink._native.elfread import find_ties
 from pylink._native.folds import find_winning_symbol, pair_sections
 from pylink._native.results import ObjectTables
+from pylink.facts import sectionkinds
+from pylink.facts.rownumbers import Resolution
 
-CAPMERC, MERC_DEBUG, MERC_RELA, TEXT = 26, 27, 30, 20
-LOST, LOST_EARLY, REPLACED, WON = 1, 2, 3, 4
 FUNCTION, OBJECT = 2, 1
 
 
 class Row(NamedTuple):
     name: str
     size: int
-    kind: int = MERC_DEBUG
+    kind: int = sectionkinds.MERC_DEBUG
 
 
 FRAME = Row(".nv.merc.debug_frame", 64)
 STRINGS = Row(".nv.merc.debug_str", 8)
-CAPSULE = Row(".nv.capmerc.text.f1", 16, CAPMERC)
-RELOCATIONS = Row(".nv.merc.rela.debug_frame", 24, MERC_RELA)
+CAPSULE = Row(".nv.capmerc.text.f1", 16, sectionkinds.CAPMERC)
+RELOCATIONS = Row(".nv.merc.rela.debug_frame", 24, sectionkinds.MERC_RELA)
 UNIT = (CAPSULE, FRAME, STRINGS, RELOCATIONS)
 
 
@@ -66,7 +66,7 @@ def test_files_that_differ_do_not_tie(other: tuple[Row, ...]) -> None:
 
 
 def test_other_sections_do_not_count() -> None:
-    text = Row(".text.f1", 128, TEXT)
+    text = Row(".text.f1", 128, sectionkinds.TEXT)
     assert find_ties(tables(UNIT, (text, *UNIT))) == [0, 1]
     assert find_ties(tables((text,), (text,))) == []
     assert find_ties(tables((CAPSULE,), (CAPSULE,))) == []
@@ -74,7 +74,7 @@ def test_other_sections_do_not_count() -> None:
 
 
 def test_each_section_of_a_pair_gets_its_twin() -> None:
-    rows = tables(UNIT, (Row(".text.f1", 128, TEXT), *UNIT), UNIT)
+    rows = tables(UNIT, (Row(".text.f1", 128, sectionkinds.TEXT), *UNIT), UNIT)
     assert list(pair_sections(rows, pack("<2i", 1, 0))) == [*[-1] * 4, -1, -1, 1, -1, -1, *[-1] * 4]
     both = pair_sections(rows, pack("<4i", 1, 0, 2, 0))
     assert list(both) == [*[-1] * 4, -1, -1, 1, -1, -1, -1, 1, -1, -1]
@@ -103,11 +103,11 @@ def stronger(theirs: int, ours: int, kind: int = FUNCTION) -> int:
 
 
 def test_a_lost_copy_does_not_stand_for_one_that_counts() -> None:
-    assert stronger(LOST, WON) == 3
-    assert stronger(LOST, REPLACED) == 3
-    assert stronger(LOST_EARLY, WON) == 3
-    assert stronger(LOST, LOST_EARLY) == -1
-    assert stronger(LOST, LOST) == -1
-    assert stronger(WON, LOST) == -1
-    assert stronger(REPLACED, WON) == -1
-    assert stronger(LOST, WON, OBJECT) == -1
+    assert stronger(Resolution.LOST, Resolution.WON) == 3
+    assert stronger(Resolution.LOST, Resolution.REPLACED) == 3
+    assert stronger(Resolution.LOST_EARLY, Resolution.WON) == 3
+    assert stronger(Resolution.LOST, Resolution.LOST_EARLY) == -1
+    assert stronger(Resolution.LOST, Resolution.LOST) == -1
+    assert stronger(Resolution.WON, Resolution.LOST) == -1
+    assert stronger(Resolution.REPLACED, Resolution.WON) == -1
+    assert stronger(Resolution.LOST, Resolution.WON, OBJECT) == -1

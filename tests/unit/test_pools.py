@@ -12,11 +12,10 @@ from helpers.tables import merged, objects, table
 from pylink._native import pools, resolve
 from pylink._native.tables import Marks, Numbers
 from pylink.facts import sectionkinds
-from pylink.facts.rownumbers import LinkMode
+from pylink.facts.rownumbers import LinkMode, Resolution
 
 BANK = 2
-LOST, LOST_EARLY, WON = 1, 2, 4
-POOL_NEW, POOL_LOST, POOL_ALONE = 1, 2, 4
+POOL_NEW, POOL_LOST, POOL_ALONE = 1, 2, 4  # as in poolrows.pxd, which Python cannot import
 OBJECT = 1
 
 # A pool of the input: its function, its size and alignment in bytes, and whether the copy of the
@@ -46,11 +45,11 @@ def place(
     pool but `unnamed`.
     """
     entities = list(range(graph.count)) + [pool[0] for pool in own if not pool[3]]
-    resolutions = [WON] * graph.count
+    resolutions = [Resolution.WON] * graph.count
     for number, (function, *_, stays) in enumerate(own):
         if not stays:
             early = (function, True) in [(pool[0], pool[3]) for pool in own[number:]]
-            resolutions.append(LOST_EARLY if early else LOST)
+            resolutions.append(Resolution.LOST_EARLY if early else Resolution.LOST)
     sections = [section(sectionkinds.TEXT, i) for i in range(len(entities))]
     copy = graph.count
     for function, size, align, stays in own:
@@ -213,12 +212,12 @@ def test_a_pool_ends_with_its_constants() -> None:
     inputs = objects(sections=sections, symbols=symbols)
     sizes = [
         pools.cut_pools(merged(inputs, section_resolution=bytes(2 * resolutions)))[at].size
-        for resolutions in ((WON, LOST), (LOST, WON))
+        for resolutions in ((Resolution.WON, Resolution.LOST), (Resolution.LOST, Resolution.WON))
         for at in (2, 3)
     ]
     assert sizes == [12, 32, 32, 12]
     unnamed = objects(sections=sections, symbols=symbols[:2])
-    both = merged(unnamed, section_resolution=bytes(4 * (WON,)))
+    both = merged(unnamed, section_resolution=bytes(4 * (Resolution.WON,)))
     assert pools.cut_pools(both) is unnamed.sections
 
 

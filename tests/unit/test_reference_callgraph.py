@@ -20,14 +20,12 @@ from helpers.tables import merged, objects, table
 from pylink._native import callgraph
 from pylink._native.results import PlacedTables
 from pylink._native.tables import Calls, Entities, Indices
-from pylink.facts.rownumbers import EntityFlag
-
-RELOCATABLE = 1  # bit of the mode
+from pylink.facts.rownumbers import EntityFlag, LinkMode
 
 
 def emit(program: Program) -> tuple[bytes, bytes]:
     whole = merged(
-        objects(mode=RELOCATABLE * program.relocatable),
+        objects(mode=LinkMode.RELOCATABLE * program.relocatable),
         entities=table(
             Entities, [{"flags": EntityFlag.TAKEN * taken} for taken in program.address_taken]
         ),

@@ -23,9 +23,8 @@ from pylink._native.tables import (
 )
 from pylink.facts import sectionkinds
 from pylink.facts.relocations import RELOCATIONS
+from pylink.facts.rownumbers import EntityKind, FixupFlag
 
-MERC = 16  # how
-CONSTANT, GLOBAL = 2, 1  # kinds of entities
 AS_NUMBER = next(row.number for row in RELOCATIONS if row.name == "ABS16_32")
 USUAL = next(row.number for row in RELOCATIONS if row.name == "ABS32_32")
 BANKS = (2, 3, 4)
@@ -94,7 +93,7 @@ class Link:
         self.rows.append(
             self.rng.choice(
                 (
-                    {**ignored, "how": MERC},
+                    {**ignored, "how": FixupFlag.MERC},
                     {**ignored, "type": AS_NUMBER},
                     {**ignored, "entity": 6},
                     {**ignored, "out": 6},
@@ -128,7 +127,10 @@ class Link:
             ),
             out_of=table(Numbers, range(3, 6)),
             base=table(Values, [0] * 3),
-            entities=table(Entities, [*({"kind": CONSTANT} for _ in range(6)), {"kind": GLOBAL}]),
+            entities=table(
+                Entities,
+                [*({"kind": EntityKind.CONSTANT} for _ in range(6)), {"kind": EntityKind.GLOBAL}],
+            ),
             fixups=table(Fixups, self.rows),
         )
         placed = PlacedTables(

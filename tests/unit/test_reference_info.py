@@ -34,12 +34,9 @@ from pylink._native import info
 from pylink._native.results import PlacedTables
 from pylink._native.tables import Entities, Functions, Indices, Marks, Numbers, Outs
 from pylink.facts import inheritance, sectionkinds
-from pylink.facts.rownumbers import EntityFlag
+from pylink.facts.rownumbers import NO_STACK_BOUND, EntityFlag, LinkMode, Resolution
 from pylink.facts.target import FAMILY_C
 
-RELOCATABLE = 1  # bit of the mode
-WON = 4  # resolution
-NO_BOUND = 0xFFFFFFFF
 EXTERNALS = 4
 COPIED = (0x1B, 0x05, 0x37)  # records that stay where they are
 LISTS = (sectionkinds.INFO_FUNC, sectionkinds.MERC_INFO_FUNC)
@@ -97,7 +94,7 @@ class Link:
         graph = program.graph
         self.registers = [rng.randrange(8, 200) for _ in range(graph.count)]
         self.stack = [
-            NO_BOUND if number in program.unbounded else 8 * rng.randrange(9)
+            NO_STACK_BOUND if number in program.unbounded else 8 * rng.randrange(9)
             for number in range(graph.count)
         ]
 
@@ -152,11 +149,11 @@ class Link:
                 files=[{"section_count": len(sections), "symbol_count": names}],
                 sections=sections,
                 symbols=[{}] * names,
-                mode=RELOCATABLE * (not program.executable),
+                mode=LinkMode.RELOCATABLE * (not program.executable),
             ),
             entities=table(Entities, [*({"flags": flag} for flag in flags), *[{}] * EXTERNALS]),
             symbol_entity=table(Numbers, range(names)),
-            symbol_resolution=table(Marks, [WON] * names),
+            symbol_resolution=table(Marks, [Resolution.WON] * names),
             functions=table(Functions, [*functions, *[{"info": -1, "merc_info": -1}] * EXTERNALS]),
             calls=graph.call_rows(),
             prototypes=bytes(8 * graph.prototypes),
@@ -229,11 +226,11 @@ def test_two_lists_agree_with_the_page(seed: int, *, closes: bool) -> None:
             sections=sections,
             symbols=[{}] * count,
             family=FAMILY_C,
-            mode=RELOCATABLE,
+            mode=LinkMode.RELOCATABLE,
         ),
         entities=table(Entities, flags),
         symbol_entity=table(Numbers, range(count)),
-        symbol_resolution=table(Marks, [WON] * count),
+        symbol_resolution=table(Marks, [Resolution.WON] * count),
         functions=table(Functions, functions),
     )
     indices = table(Indices, range(1, count + 1))

@@ -13,11 +13,11 @@ from pylink._native import layout
 from pylink._native.results import PlacedTables
 from pylink._native.tables import Blob, Indices, Numbers, Outs, OutSymbols, Spans
 from pylink.facts import elf, sectionkinds
+from pylink.facts.rownumbers import LinkMode
 from pylink.facts.sectiontable import Kind, kinds
 
 KINDS = {kind.number: kind for kind in kinds()}
 PHDR = Struct("<IIQQQQQQ")
-RELOCATABLE = 1  # bit of the mode
 NAMES = b"\0.plain\0"
 OLD_BANK3, OLD_POOL = b".rela.nv.constant.user", b".rela.nv.constant.optimizer.F"
 TABLES = (sectionkinds.SHSTRTAB, sectionkinds.STRTAB, sectionkinds.SYMTAB)
@@ -133,7 +133,7 @@ class Draft:
                 for name, value in row.items()
             }
         whole = merged(
-            objects(family=self.family, mode=RELOCATABLE * (not self.executable)),
+            objects(family=self.family, mode=LinkMode.RELOCATABLE * (not self.executable)),
             outs=table(Outs, rows),
             out_symbols=table(OutSymbols, [{}] * self.symbols),
         )

@@ -15,7 +15,7 @@ from pylink._native.tables import Entities, LiteralPools, Numbers, Outs, Values
 from pylink.facts import sectionkinds
 from pylink.facts.rownumbers import EntityKind
 
-LOST, ALONE = 2, 4
+POOL_LOST, POOL_ALONE = 2, 4  # as in poolrows.pxd, which Python cannot import
 RELA = Struct("<QQq")
 BANK = 2
 
@@ -92,7 +92,9 @@ class Link:
         for kernel in users:
             self.sizes[kernel] = end
             row = {"section": section, "kernel": kernel, "offset": offset, "end": end}
-            flags = LOST * pool.lost | ALONE * (function == kernel and self.own[kernel] is None)
+            flags = POOL_LOST * pool.lost | POOL_ALONE * (
+                function == kernel and self.own[kernel] is None
+            )
             row |= {"function": function, "align": 4, "flags": flags}
             self.rows.append(row)
         return offset

@@ -14,7 +14,7 @@ from pylink._native.tables import Entities, LiteralPools, Numbers, Outs, Values
 from pylink.facts import sectionkinds
 from pylink.facts.rownumbers import EntityFlag, EntityKind
 
-LOST = 2
+POOL_LOST = 2  # as in poolrows.pxd, which Python cannot import
 BANK = 2
 SIZES = (4, 4, 8, 8, 12, 16, 64, 5, 28, 0)
 
@@ -89,7 +89,7 @@ class Link:
         rows = []
         for function, pool, kernels in self.added:
             row = {"section": write(pool, kernels), "offset": pool.offset, "function": function}
-            row |= {"flags": LOST * pool.lost, "end": pool.offset + len(pool.data)}
+            row |= {"flags": POOL_LOST * pool.lost, "end": pool.offset + len(pool.data)}
             rows += [{**row, "kernel": kernel} for kernel in kernels]
         entities = [{"flags": EntityFlag.KERNEL}] * len(self.own)
         entities += [{"flags": EntityFlag.DEFINED}] * (self.functions - len(self.own))

@@ -13,10 +13,8 @@ from pylink._native import shared, sharedmap
 from pylink._native.results import MergedTables, PlacedTables
 from pylink._native.tables import Entities, Fixups, Marks, Numbers, Outs, Values
 from pylink.facts import sectionkinds
-from pylink.facts.rownumbers import EntityFlag, Resolution
+from pylink.facts.rownumbers import EntityFlag, EntityKind, LinkMode, Resolution
 
-DEBUG, RELOCATABLE = 8, 1  # bits of the mode
-SHARED = 3  # kind of an entity
 REFERENCED, EXTERN = 1, 2  # flags of a variable
 
 
@@ -73,7 +71,7 @@ class Link:
         ]
         held = [
             {
-                "kind": SHARED,
+                "kind": EntityKind.SHARED,
                 "winner": self.count + at,
                 "size": variable.size,
                 "align": variable.align,
@@ -120,12 +118,14 @@ class Link:
         )
 
 
-@pytest.mark.parametrize("mode", [0, DEBUG, RELOCATABLE, RELOCATABLE | DEBUG])
+@pytest.mark.parametrize(
+    "mode", [0, LinkMode.DEBUG, LinkMode.RELOCATABLE, LinkMode.RELOCATABLE | LinkMode.DEBUG]
+)
 @pytest.mark.parametrize("seed", range(60))
 def test_users_agree_with_the_page(seed: int, mode: int) -> None:
     program = draw(Random(seed))
     shares = sharedmap.gather(Link(program, mode=mode).merged())
-    deep = not mode & RELOCATABLE
+    deep = not mode & LinkMode.RELOCATABLE
     assert list(shares.kernel_entities) == program.linked
     assert list(shares.variable_entities) == [
         program.graph.count + at for at in range(len(program.variables))
@@ -137,7 +137,7 @@ def test_users_agree_with_the_page(seed: int, mode: int) -> None:
         for at, variable in enumerate(program.variables)
     ]
     assert {(row.variable, row.kernel) for row in shares.uses} == program.uses(deep=deep)
-    ties = program.ties(by_name=bool(mode & DEBUG), deep=deep)
+    ties = program.ties(by_name=bool(mode & LinkMode.DEBUG), deep=deep)
     assert {(row.kernel, row.tie) for row in shares.extern_uses} == ties
 
 
@@ -146,7 +146,7 @@ def test_users_agree_with_the_page(seed: int, mode: int) -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_symbols_agree_with_the_page(seed: int, family: int, *, keeps: bool) -> None:
     program = draw(Random(seed))
-    link = Link(program, family, DEBUG * keeps)
+    link = Link(program, family, LinkMode.DEBUG * keeps)
     whole = link.merged()
     shares = sharedmap.gather(whole)
     shared.layout_shared(shares, family, keeps_common=keeps, aligns_arrays=False, ties_arrays=False)

@@ -21,12 +21,16 @@ from pylink._native import relocs
 from pylink._native.results import PlacedTables
 from pylink._native.tables import Entities, FilePlaces, Fixups, Marks, Numbers, Outs, Values
 from pylink.facts import relocations, sectionkinds
-from pylink.facts.rownumbers import EntityFlag
+from pylink.facts.rownumbers import ContentsFrom, EntityFlag, EntityKind, FixupFlag, LinkMode
 
-DEBUG_MODE = 8  # bit of the mode: -g
-REL, CLEAR, ZERO, MERC = 1, 2, 4, 16  # how
-SHARED_TWIN = 2  # `is_made` of a section that has its twin's bytes
-KINDS = {"function": 0, "global": 1, "constant": 2, "shared": 3, "array": 3, "size": 6}
+KINDS = {
+    "function": EntityKind.FUNC,
+    "global": EntityKind.GLOBAL,
+    "constant": EntityKind.CONSTANT,
+    "shared": EntityKind.SHARED,
+    "array": EntityKind.SHARED,
+    "size": EntityKind.CONST0_SIZE,
+}
 PLAIN = tuple(row.number for row in relocations.RELOCATIONS if row.form != "NONE")
 WITHOUT_FIELD = tuple(row.number for row in relocations.RELOCATIONS if row.form == "NONE")
 # Not those of bytes of functions' addresses, which the loader fills.
@@ -97,7 +101,8 @@ class Link:
                 zero,
             )
         )
-        how = REL * implicit | CLEAR * row.clear | ZERO * zero | MERC * (number >= MERCURY)
+        how = FixupFlag.REL * implicit | FixupFlag.CLEAR * row.clear | FixupFlag.ZERO * zero
+        how |= FixupFlag.MERC * (number >= MERCURY)
         columns = {"offset": offset, "addend": addend, "type": number, "out": out, "how": how}
         self.rows.append(
             {**columns, "entity": symbol, "section": piece, "function": function, "listed_in": -1}
@@ -107,7 +112,7 @@ class Link:
         """The first row that the kernels refuse, or -1, and the image that they make."""
         homes = [self.banks.index(s.bank) if s.bank is not None else -1 for s in self.symbols]
         whole = merged(
-            objects(mode=DEBUG_MODE * self.image.arrays_have_addresses),
+            objects(mode=LinkMode.DEBUG * self.image.arrays_have_addresses),
             entities=table(
                 Entities,
                 [
@@ -128,7 +133,7 @@ class Link:
             places=table(
                 FilePlaces,
                 [
-                    {"offset": p.start, "contents": SHARED_TWIN * p.shares_bytes}
+                    {"offset": p.start, "contents": ContentsFrom.TWIN * p.shares_bytes}
                     for p in self.places
                 ],
             ),

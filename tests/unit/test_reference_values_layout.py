@@ -12,10 +12,8 @@ from pylink._native import layout
 from pylink._native.results import PlacedTables
 from pylink._native.tables import Entities, Numbers, Outs, OutSymbols, Values
 from pylink.facts import sectionkinds
+from pylink.facts.rownumbers import EntityFlag, EntityKind, LinkMode
 
-COMMON = 32  # flag of an entity
-RESERVED = 8  # kind of an entity
-RELOCATABLE = 1
 SHN_COMMON = 0xFFF2
 
 
@@ -41,16 +39,16 @@ def test_places_agree_with_reference(seed: int, *, executable: bool) -> None:
             entity_of.append(rng.randrange(len(common)))
         symbols.append({"section": -1, "shndx": SHN_COMMON})
         entity_of.append(number)
-    entities = [{"size": v.size, "align": v.align, "flags": COMMON} for v in common]
+    entities = [{"size": v.size, "align": v.align, "flags": EntityFlag.COMMON} for v in common]
     entities += [
-        {"size": v.size, "kind": RESERVED, "winner": number, "flags": 2}
+        {"size": v.size, "kind": EntityKind.SYSTEM_SHARED, "winner": number, "flags": 2}
         for number, v in enumerate(reserved, 1)
     ]
     whole = merged(
         objects(
             sections=[{"kind": sectionkinds.SYSTEM_SHARED}],
             symbols=symbols,
-            mode=RELOCATABLE * (not executable),
+            mode=LinkMode.RELOCATABLE * (not executable),
         ),
         entities=table(Entities, entities),
         outs=table(

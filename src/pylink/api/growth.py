@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import mean, median
+from statistics import mean
 from typing import Protocol
 
 from pylink.api.tables import GrowthRow
-from pylink.aprof.fit import fit_points
-from pylink.aprof.shapes import function, is_between
+from pylink.aprof.fit import fit_points, scatter_of
+from pylink.aprof.shapes import is_between, value_at
 from pylink.tabular.table import Table
 
 TYPE_CHECKING = False
@@ -61,7 +61,7 @@ class Growth:
         """Return the model's cost for a size; ValueError without a model."""
         if self.model is None:
             raise ValueError(f"there is no model: {self.reason}")
-        return sum(factor * function(name)(size) for name, factor in self.terms)
+        return value_at(size, self.terms)
 
     def __str__(self) -> str:
         """Return the growth as a sentence."""
@@ -137,17 +137,16 @@ def growth(
     if not isinstance(sizes, Iterable):
         raise TypeError(f"sizes is a sequence of numbers, not {type(sizes).__name__}")
     by_size = _group_costs(list(map(float, sizes)), list(map(float, costs)))
-    used_scatter = _scatter(by_size) if scatter is None else scatter
+    if scatter is None:
+        scatter = scatter_of((min(group), mean(group), len(group)) for group in by_size.values())
     points = [
         (point_size, min(costs_of_size)) for point_size, costs_of_size in sorted(by_size.items())
     ]
-    fit = fit_points(points, resolution=resolution, scatter=used_scatter)
+    fit = fit_points(points, resolution=resolution, scatter=scatter)
     terms = tuple((name, float(factor)) for name, factor in fit.terms) if fit.model else ()
     rows = []
     for point_size, least in points:
-        fitted = None
-        if fit.model:
-            fitted = sum(factor * function(name)(point_size) for name, factor in terms)
+        fitted = value_at(point_size, terms) if fit.model else None
         rows.append(
             GrowthRow(
                 point_size,
@@ -200,20 +199,3 @@ def _group_costs(sizes: list[float], costs: list[float]) -> dict[float, list[flo
         if size > 0 and cost > 0:
             groups.setdefault(size, []).append(cost)
     return groups
-
-
-def _scatter(by_size: dict[float, list[float]]) -> float:
-    """Return the relative error of the least cost of a size, from sizes with several costs.
-
-    If n costs are disturbed at random, the least is greater than an undisturbed cost by about 1/n
-    of the mean distance of all from the least. Without such sizes, the error is 0.
-    """
-    several = [costs for costs in by_size.values() if len(costs) > 1]
-    return (
-        median(
-            (mean(costs_of_size) / min(costs_of_size) - 1) / len(costs_of_size)
-            for costs_of_size in several
-        )
-        if several
-        else 0.0
-    )

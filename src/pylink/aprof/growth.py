@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
-from pylink.aprof.fit import Growth, fit_points
+from pylink.aprof.fit import Growth, fit_points, scatter_of
 from pylink.aprof.model import Point, Report
-from pylink.aprof.shapes import function
+from pylink.aprof.shapes import value_at
 
 # A routine that grows faster than n log n hurts if it takes HURTING_SHARE of the costliest routine
 # at AHEAD_FACTOR times the largest size.
@@ -70,7 +69,7 @@ class Fit:
         """Return the cost of one call of a size by the model; without a model, `cost`."""
         if self.model is None:
             return self.cost
-        return sum(factor * function(name)(size) for name, factor in self.growth.terms)
+        return value_at(size, self.growth.terms)
 
     @property
     def twice(self) -> float:
@@ -117,18 +116,6 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
     return fits
 
 
-def _scatter(points: Sequence[Point]) -> float:
-    """Return the relative error of a fastest call, from sizes with several calls; 0 without any.
-
-    If n calls are disturbed at random, the fastest differs from an undisturbed one by about 1/n of
-    the mean distance of all from the fastest.
-    """
-    repeated = [point for point in points if point.occ > 1 and point.min]
-    return (
-        median((point.mean / point.min - 1) / point.occ for point in repeated) if repeated else 0.0
-    )
-
-
 def _fit(
     name: str,
     points: Sequence[Point],
@@ -148,7 +135,8 @@ def _fit(
     if growth is None:
         first_size = path[0] if path is not None and path[0] <= size else 0
         same_path = [pair for pair in sizes_and_costs if pair[0] >= first_size]
-        growth = fit_points(same_path, resolution=1.0, scatter=_scatter(points))
+        scatter = scatter_of((point.min, point.mean, point.occ) for point in points)
+        growth = fit_points(same_path, resolution=1.0, scatter=scatter)
     return Fit(name, growth, points, size, largest_cost, walls.get(size), unit)
 
 

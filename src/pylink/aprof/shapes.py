@@ -8,7 +8,7 @@ input. Sums of more functions would fit any few sizes, so they would show nothin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 # The functions of sums, from gentle to steep.
 FUNCTIONS: dict[str, Callable[[float], float]] = {
@@ -63,6 +63,11 @@ def function(name: str) -> Callable[[float], float]:
         return listed_function
     exponent = float(name.removeprefix("n^"))
     return lambda n: n**exponent
+
+
+def value_at(size: float, terms: Iterable[tuple[str, float]]) -> float:
+    """Return the value of a sum for a size; its terms are names of functions and their factors."""
+    return sum(factor * function(name)(size) for name, factor in terms)
 
 
 def is_steep(name: str) -> bool:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pylink.aprof.shapes import FUNCTIONS, NAMES, POWERS, function, power_name
+from pylink.aprof.shapes import FUNCTIONS, NAMES, POWERS, power_name, value_at
 
 Array = NDArray[np.float64]
 
@@ -52,10 +52,7 @@ class Sum:
 
     def at(self, size: float) -> float:
         """Return the value of the sum for a size."""
-        return sum(
-            factor * function(name)(size)
-            for name, factor in zip(self.names, self.factors, strict=True)
-        )
+        return value_at(size, zip(self.names, self.factors, strict=True))
 
 
 class Points:

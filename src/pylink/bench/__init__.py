@@ -31,4 +31,6 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_LAZY_MODULES[name]), name)
+    value: object = getattr(import_module(_LAZY_MODULES[name]), name)
+    globals()[name] = value
+    return value

@@ -118,5 +118,9 @@ def read_table(source: Any, columns: Sequence[str] | None = None) -> Any:
 
 
 def show_bytes(name: bytes) -> str:
-    """Return a name as text; bytes that are not UTF-8 are escaped."""
+    """Return a name as text for a column; bytes that are not UTF-8 are escaped.
+
+    Questions compare stored names, so these keep their control characters. `printable` escapes them
+    when a name is shown.
+    """
     return name.decode("utf-8", "backslashreplace")

@@ -47,7 +47,11 @@ if TYPE_CHECKING:
     from pylink.timing import CsvTiming
 
     class Shared(Protocol):
-        """Inputs that links share; SharedInputs of `pylink.phases.sharing` says what each does."""
+        """Inputs that links share; SharedInputs of `pylink.phases.sharing` says what each does.
+
+        That class is not named here, because its module needs `pylink.phases.load`, which uses this
+        type: no two modules may need each other, even for types.
+        """
 
         def batches_for(self, job: Job) -> list[SourceBatch] | None:
             """Return the batches with a link's inputs; None if it must read them itself."""

@@ -11,6 +11,7 @@ from differential.cases import Case, Expected, record_link
 from differential.features.table import PTX_VERSION, Row, Source
 from differential.variants import Link, device_runtime_options
 from helpers import oracle
+from helpers.keywords import KEYWORDS
 
 # A kind of link: options, whether the files are turned round, the number of stages with -r before.
 KINDS: Mapping[str, tuple[tuple[str, ...], bool, int]] = {
@@ -89,7 +90,7 @@ def differences(
         return None
     image, code = entry["image"], entry["code"]
     expected = Expected(kind, link, code, image, entry["stdout"], entry["stderr"])
-    known = {option.partition("=")[0] for option in link.options} <= set(check.KEYWORDS)
+    known = {option.partition("=")[0] for option in link.options} <= set(KEYWORDS)
     case = Case(folder, chip, (expected,))
     if known and kind != "verbose":
         return check.check_api(case, expected, own=OWN)
