@@ -46,6 +46,8 @@ KINDS = {
     "modules": Kind("15KB", inputs.FLAGS, "none"),
     # Two kernels and three functions, without line tables.
     "units": Kind("30KB", (), "zstd"),
+    # The same functions with four kernels.
+    "large-units": Kind("50KB", (), "zstd"),
     # Three kernels, two of them instances of a template.
     "templates": Kind("TEMPLATES", (), "zstd"),
 }
@@ -58,9 +60,11 @@ CASES = [
     (2, "modules", 6, 15, {DLINK: 1.0, SERVED: 3.0}),
     (400, "modules", 6, 3, {DLINK: 20.0}),
     (400, "units", 6, 3, {DLINK: 20.0}),
+    (400, "large-units", 6, 3, {DLINK: 20.0}),
     (400, "templates", 6, 3, {DLINK: 20.0}),
     pytest.param(1600, "modules", 6, 3, {DLINK: 40.0}, marks=pytest.mark.bench_large),
     pytest.param(1600, "units", 6, 3, {DLINK: 40.0}, marks=pytest.mark.bench_large),
+    pytest.param(1600, "large-units", 6, 3, {DLINK: 40.0}, marks=pytest.mark.bench_large),
     pytest.param(1600, "templates", 6, 3, {DLINK: 40.0}, marks=pytest.mark.bench_large),
 ]
 

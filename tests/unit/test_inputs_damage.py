@@ -59,8 +59,11 @@ def test_what_is_whole_links() -> None:
     [
         (struct.pack("<IHHQ", MAGIC, 2, 16, 0), "container version 2, not 1"),
         (struct.pack("<IHHQ", MAGIC, 1, 0, 0), "a container header of 0 bytes"),
-        (struct.pack("<IHHQ", MAGIC, 1, 17, 0), "a container header of 17 bytes"),
-        (struct.pack("<IHH", MAGIC, 1, 16), "a container header of 8 bytes, at least 16"),
+        (
+            struct.pack("<IHHQ", MAGIC, 1, 17, 0),
+            "a container header of 17 bytes; 16 are needed, and 16 are left",
+        ),
+        (struct.pack("<IHH", MAGIC, 1, 16), "a container header of 8 bytes; 16 are needed, and 8 are left"),
         (container(size=1 << 63), "a container of 9223372036854775808 bytes, and 0 are left"),
         (container(size=(1 << 64) - 1), "a container of 18446744073709551615 bytes"),
         (container(b"\0" * 8), "[0] 8 bytes are left, and an entry header needs 64"),
@@ -74,6 +77,11 @@ def test_what_is_whole_links() -> None:
 )
 def test_damaged_structure(data: bytes, message: str) -> None:
     assert message in in_fatbin(data)
+
+
+def test_one_report_on_an_object_with_two_damaged_sections() -> None:
+    damaged = ("__nv_relfatbin", b"\1" * 64)
+    assert "it starts with 0x1010101" in refusal(host_object([damaged, damaged]))
 
 
 def test_another_magic_number_in_a_host_object() -> None:

@@ -83,7 +83,7 @@ def test_the_first_link_starts_a_server_for_the_others(installed: Installed) -> 
     while servers(installed):
         assert time.monotonic() < until
         time.sleep(0.05)
-    # One that ended is not started again at once.
+    # A server that ended is not started again at once.
     assert [installed.link(**variables(installed)) for _ in range(2)] == [BY_SCRIPT] * 2
     assert servers(installed) == []
 
@@ -95,6 +95,13 @@ def test_a_server_keeps_its_lock(installed: Installed) -> None:
     (name,) = folder.glob("*.lock")
     with name.open() as lock, pytest.raises(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_link_without_standard_streams_starts_a_server(installed: Installed) -> None:
+    """The lock's descriptor could be one of theirs, which are /dev/null in the server."""
+    words = ["-c", 'exec "$@" <&- >&- 2>&-', "sh", str(installed.program), *LINK]
+    assert installed.run(*words, name="/bin/sh", **variables(installed)).returncode == 0
+    test_a_server_keeps_its_lock(installed)
 
 
 def test_two_first_links_start_one_server(installed: Installed) -> None:

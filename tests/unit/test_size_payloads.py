@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import random
+import subprocess
+import sys
 from array import array
 from pathlib import Path
 
@@ -38,6 +40,22 @@ def test_marks_are_found_wherever_they_are(seed: int) -> None:
                 if data.startswith(mark, place)
             ]
             assert find_marks(data, marks) == places
+
+
+# A page that ends where the next one cannot be read.
+LAST_PAGE = """
+import ctypes, mmap
+from pylink._native.marks import find_marks
+pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(start + mmap.PAGESIZE), mmap.PAGESIZE, 0) == 0
+print(find_marks(memoryview(pages)[: mmap.PAGESIZE], (b"ab",)))
+"""
+
+
+def test_no_byte_after_the_buffer_is_read() -> None:
+    run = subprocess.run([sys.executable, "-c", LAST_PAGE], capture_output=True, text=True)
+    assert (run.returncode, run.stdout) == (0, "[]\n"), run.stderr
 
 
 def test_marks_that_cannot_be_searched_for() -> None:

@@ -93,6 +93,12 @@ cdef inline bint scan_container(Scanner* scanner, uint64_t offset, uint64_t end)
     return True
 
 
+cdef inline bint has_fault(const Scanner* scanner) noexcept nogil:
+    """Return whether the source that is scanned is damaged."""
+    cdef const FaultRow* rows = <const FaultRow*>scanner.faults.data
+    return scanner.faults.count and rows[scanner.faults.count - 1].source == scanner.source
+
+
 cdef inline bint scan_containers(Scanner* scanner, uint64_t offset, uint64_t size) noexcept nogil:
     """List the entries of all containers in a section or file; False without memory.
 
@@ -105,23 +111,20 @@ cdef inline bint scan_containers(Scanner* scanner, uint64_t offset, uint64_t siz
         while not first and offset < end and scanner.arena[offset] == 0:
             offset += 1             # linkers pad between the parts of a section
         if end - offset < CONTAINER_HEADER:
-            return not first or add_fault(scanner, False, B_HEADER, end - offset,
-                                          CONTAINER_HEADER)
+            return not first or add_fault(scanner, False, B_HEADER, end - offset, end - offset)
         memcpy(&header, scanner.arena + offset, CONTAINER_HEADER)
         if header.magic != FATBIN_MAGIC:
             return not first or add_fault(scanner, False, B_MAGIC, header.magic, FATBIN_MAGIC)
         if header.version != 1:
             return add_fault(scanner, False, B_VERSION, header.version, 1)
         if header.header_size < CONTAINER_HEADER or header.header_size > end - offset:
-            return add_fault(scanner, False, B_HEADER, header.header_size, CONTAINER_HEADER)
+            return add_fault(scanner, False, B_HEADER, header.header_size, end - offset)
         if header.size > end - offset - header.header_size:
             return add_fault(scanner, False, B_SIZE, header.size, end - offset - header.header_size)
         offset += header.header_size
         if not scan_container(scanner, offset, offset + header.size):
             return False
-        if (scanner.faults.count
-                and (<FaultRow*>scanner.faults.data)[scanner.faults.count - 1].source
-                == scanner.source):
+        if has_fault(scanner):
             return True
         offset += header.size
         scanner.containers += 1
@@ -167,6 +170,8 @@ cdef inline bint scan_object(Scanner* scanner, SourceRow* row, uint64_t base, ui
             total += section.sh_size
             if not scan_containers(scanner, base + section.sh_offset, section.sh_size):
                 return False
+            if has_fault(scanner):
+                return True
         elif strcmp(name, b"__nv_module_id") == 0:
             set_range(&row.module, base, section)
         elif strcmp(name, b".nvHRKE") == 0:

@@ -27,8 +27,9 @@ static size_t pylink_next_mark(const uint8_t* data, size_t at, size_t size,
     const pylink_vector first[2] = {pylink_vector_of(marks[0][0]), pylink_vector_of(marks[1][0])};
     const pylink_vector second[2] = {pylink_vector_of(marks[0][1]), pylink_vector_of(marks[1][1])};
     while (at < size) {
-        size_t end = size - at < 65 ? size : at + 64;
-        if (end - at == 64) {
+        const int is_block = size - at > 64; /* with the byte after it */
+        size_t end = is_block ? at + 64 : size;
+        if (is_block) {
             pylink_vector hits = {0};
             size_t i;
             for (i = 0; i < 64; i += 16) {

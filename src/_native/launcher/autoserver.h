@@ -98,6 +98,8 @@ static void start_server(const char* script, const char* path) {
     if (setsid() < 0 || fork() != 0) /* the parent ends at once, so init becomes the server's */
         _exit(0);
     unsetenv(SERVER);
+    if (lock < 3) /* a standard stream is closed */
+        lock = fcntl(lock, F_DUPFD_CLOEXEC, 3);
     descriptor_limit = (int)sysconf(_SC_OPEN_MAX);
     null_device = open("/dev/null", O_RDWR);
     for (i = 0; i < 3; i++)

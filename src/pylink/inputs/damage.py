@@ -23,7 +23,9 @@ OBJECT_FAULTS = (
 # Messages by reason; `value` and `limit` are those of the FaultRow.
 REASONS = {
     FatbinFault.MAGIC: "it starts with {value:#x}, not {limit:#x}",
-    FatbinFault.HEADER: "a container header of {value} bytes, at least {limit} are needed",
+    FatbinFault.HEADER: (
+        "a container header of {value} bytes; 16 are needed, and {limit} are left"
+    ),
     FatbinFault.VERSION: "container version {value}, not {limit}",
     FatbinFault.SIZE: "a container of {value} bytes, and {limit} are left",
     FatbinFault.ENTRY_HEADER: (
