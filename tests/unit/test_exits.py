@@ -243,6 +243,22 @@ def test_offsets_follow_the_code() -> None:
     assert file.by_name[".debug_line"].data.endswith(b"\x03\x02\x01" + rest + end)
 
 
+def test_lines_before_the_address_count_once() -> None:
+    kernel = Kernel("k", [plain_slot(), fence(), exit_()], rows=[(0, 3), (16, 4)])
+    image = bytearray(build([kernel]))
+    sections = Object(bytes(image)).by_name
+    line, row = sections[".debug_line"], sections[".rela.debug_line"]
+    # DW_LNE_set_address of 11 bytes and DW_LNS_set_file of 2 become DW_LNS_advance_line and it.
+    start = line.offset + line.data.index(b"\0\x09\x02")
+    address = bytes(image[start : start + 11])
+    image[start : start + 13] = b"\x03\x02" + address
+    (place,) = struct.unpack_from("<Q", image, row.offset)
+    struct.pack_into("<Q", image, row.offset, place + 2)
+    data = Object(rewrite_exits(bytes(image), FENCES)).by_name[".debug_line"].data
+    program = data[start - line.offset :]
+    assert program.startswith(b"\x03\x02" + address + b"\x03\x02\x01")
+
+
 @pytest.mark.parametrize("mode", [FENCES, SHORT, LONG])
 @pytest.mark.parametrize("seed", range(60))
 def test_random_kernels_agree_with_the_reference(seed: int, mode: int) -> None:
@@ -298,6 +314,21 @@ def test_a_malformed_section_is_named(section: str, at: int, value: int, reason:
     with pytest.raises(MalformedKernel, match=reason) as caught:
         rewrite_exits(patched(section, at, value), SHORT)
     assert caught.value.section == section
+
+
+@pytest.mark.parametrize(
+    ("section", "at", "value", "message"),
+    [
+        (".nv.capmerc.text.k", 18, 0x77, "mercury capsule is damaged: capsule record is unknown"),
+        (".debug_line", 4, 9, "debug data is damaged: line unit is malformed"),
+        (".debug_line", 51, 9, "debug data is damaged: it is cut off"),
+        (".nv_debug_info_reg_sass", 2, 99, "debug data is damaged: register table is malformed"),
+    ],
+)
+def test_a_link_says_what_is_damaged(section: str, at: int, value: int, message: str) -> None:
+    with pytest.raises(pylink.LinkError) as caught:
+        pylink.link([("a.cubin", patched(section, at, value))], arch="sm_100")
+    assert f"{section}" in str(caught.value) and message in str(caught.value)
 
 
 def test_an_unknown_mode_is_refused() -> None:

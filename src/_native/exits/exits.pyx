@@ -383,7 +383,7 @@ cdef void start_file(RewrittenFile* file, Table sections, Table symbols, const F
 cdef str text_of(int reason):
     """Return the text that describes a RewriteFaultReason to a user."""
     return {
-        R_CUT_OFF: "capsule is cut off",
+        R_CUT_OFF: "it is cut off",
         R_RECORD: "capsule record is unknown",
         R_BITMAP: "capsule bitmap is empty or runs past the capsule",
         R_INSTRUCTION_COUNT: "capsule and text differ in the number of instructions",

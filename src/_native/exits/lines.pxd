@@ -173,6 +173,8 @@ cdef inline bint move_extended(Lines* lines, uint64_t op, uint64_t* offset, bint
             number = lines.codes[<FileSymbolRef>lines.rows[row - 1].r_sym]
             if number >= 0:
                 lines.code = lines.kernels + number
+                # The opcodes before this one have been copied.
+                lines.written_line = lines.line
     return True
 
 

@@ -589,8 +589,9 @@ cdef inline void assign_output_section(Merge* merge, SectionNumber section) noex
         out = pool_of(merge, function) if function >= 0 else -1
         if out >= 0:
             out = find_or_create_optimizer_twin(merge, out, section)
-            merge.columns.out_of[section] = out
-            out_row(merge, out).size = section_row.size
+            if out >= 0:
+                merge.columns.out_of[section] = out
+                out_row(merge, out).size = section_row.size
 
 
 cdef inline void set_text_barriers(Merge* merge, EntityNumber function, OutRow* row) noexcept nogil:

@@ -44,9 +44,9 @@ from size.ledgerrows cimport (
     DigestRow, LedgerFunctionRef, LedgerRow, Shares, assign_shares, begin_shares,
 )
 from size.payloads cimport (
-    KEPT_SIZE, MEASURED, NOT_MEASURED, UNREAD, Buffers, Content, ContentCounter, ContentKey,
-    DigestRowCounter, LedgerCounter, LedgerEntryRef, Payload, clear_buffers, compress_payload,
-    count_payload, fill_key, full_payload, full_size, packed_payload,
+    DAMAGED, KEPT_SIZE, MEASURED, NOT_MEASURED, UNREAD, Buffers, Content, ContentCounter,
+    ContentKey, DigestRowCounter, LedgerCounter, LedgerEntryRef, Payload, clear_buffers,
+    compress_payload, count_payload, fill_key, full_payload, full_size, packed_payload,
 )
 from size.sums cimport (
     Grouping, SumCell, SumTable, add_rows, entry_group, function_group, part_of_key, start_table,
@@ -280,7 +280,7 @@ cdef class Ledger:
             return good
         data = full_payload(payload, packed, measuring.buffers)
         if data == NULL:
-            return payload.outcome != NOT_MEASURED
+            return payload.outcome == DAMAGED
         if payload.outcome == NOT_MEASURED:
             if not count_payload(payload, cutting, data, full_size(payload)):
                 return False

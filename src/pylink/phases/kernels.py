@@ -46,6 +46,16 @@ GEN_ERRBAR_AT_EXIT = EIATTR_NUMBER["GEN_ERRBAR_AT_EXIT"]
 SHORT_ADD_CHIPS = (120, 121)
 
 
+def _damage_kind(section: str) -> str:
+    """Return the name of the diagnostic of damage in a section that is rewritten with its code."""
+    if section.startswith(".nv.capmerc"):
+        return "capsule-format"
+    if section.startswith((".nv.info", ".nv.merc.nv.info")):
+        return "nvinfo-format"
+    # All others but jump tables are debug data.
+    return "debug-format" if "debug" in section else "malformed"
+
+
 def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     """Return the inputs with code rewritten for the link.
 
@@ -83,10 +93,11 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
                 offset=offset,
             )
             continue
+        name = section_name(objects, section)
         sink.report(
-            "capsule-format",
+            _damage_kind(name),
             file=objects.names[number],
-            section=section_name(objects, section),
+            section=name,
             offset=offset,
             reason=reason,
         )
