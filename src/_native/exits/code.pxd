@@ -1,9 +1,9 @@
 # The code of one kernel, rewritten slot by slot.
 #
-# A slot is what one entry of the capsule stands for, mostly one instruction (exits/capsule.pxd).
-# Code is not edited in place: `emit_code` copies it slot by slot to a buffer, and a function of the
-# caller adds, omits or changes instructions on the way. The buffer keeps the old offset of each
-# instruction.
+# A slot is what one bit of the capsule (.nv.capmerc.text.F) stands for, mostly one instruction
+# (exits/capsule.pxd). Code is not edited in place: `emit_code` copies it slot by slot to a buffer,
+# and a function of the caller adds, omits or changes instructions on the way. The buffer keeps the
+# old offset of each instruction.
 #
 # 1. `rewrite_code` asks `needs_of` what the kernel needs, then copies with `emit_rewritten`, which
 #    shortens fences and puts the error barrier before EXITs.
@@ -55,8 +55,8 @@ ctypedef struct Rewriting:
     RewriteFault* fault     # filled where a function returns False
     bint changed            # the text changes, not only the capsule
     Needs needs             # what fences and EXITs must have, where `rewrite_code` is used
-    bint unoptimized        # update.pxd: ptxas did not schedule the code
-    bint waits              # early.pxd: the previous slot is a NOP that waits
+    bint unoptimized        # ptxas did not optimize the code; only update.pxd sets it
+    bint waits              # the previous slot is a NOP that only waits; only early.pxd sets it
 
 
 # A function that emits `rewriting.slot` with its changes; the slot is never the last of the code.
@@ -67,7 +67,7 @@ ctypedef bint (*EmitSlot)(Rewriting* rewriting) noexcept nogil
 cdef inline bint emit_code(Rewriting* rewriting, EmitSlot emit_one) noexcept nogil:
     """Rewrite the whole function to the buffer, slot by slot; False with a fault.
 
-    `emit_one` is called for all slots except the last one, the branch that ends all code.
+    `emit_one` is called for all slots except the last one, the branch to itself after the code.
     """
     cdef bint done
     start_buffer(&rewriting.buffer)
@@ -90,8 +90,8 @@ cdef inline bint write_function(Rewriting* rewriting) noexcept nogil:
     """Write the new text, capsule and InstructionMaps; False when memory is exhausted."""
     cdef Code* code = &rewriting.code
     cdef View* text = rewriting.text
-    cdef uint64_t count = rewriting.buffer.words.count      # new instructions
-    cdef uint64_t old_count = code.count - 1                # old instructions
+    cdef uint64_t count = rewriting.buffer.words.count      # number of new instructions
+    cdef uint64_t old_count = code.count - 1                # number of old instructions
     cdef uint64_t after = 0     # new offset after the last instruction that stays
     cdef uint64_t i, source
     cdef uint64_t nops          # instructions of padding

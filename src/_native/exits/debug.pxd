@@ -45,9 +45,10 @@ cdef inline bint move_frames_of_section(RewrittenFile* file, FileSectionCounter 
 
 cdef inline bint move_line_references(RewrittenFile* file, FileSectionCounter section,
                                       const Vec* units, RewriteFault* fault) noexcept nogil:
-    """Correct relocations whose addend is the start of a unit in a rebuilt line section.
+    """Correct the addends of relocations that refer to the start of a unit in a line section.
 
-    `units` are UnitPlaces, the old and new offset of each unit. Returns True.
+    `section` is the line section, which was rebuilt. `units` are UnitPlaces, the old and new
+    offset of each of its units. Returns True.
     """
     cdef const UnitPlace* unit = <const UnitPlace*>units.data
     cdef const SymbolRow* symbol
@@ -93,7 +94,7 @@ cdef inline bint rebuild_lines(RewrittenFile* file, FileSectionCounter section, 
     lines.out = <Vec*>scratch_room(&file.scratch, 1, sizeof(Vec))
     if lines.out == NULL:
         return set_fault(fault, 0, 0, R_MEMORY)
-    scratch_vector(&file.scratch, lines.out, 1)     # the view's contents, so it lives as long
+    scratch_vector(&file.scratch, lines.out, 1)     # lives as long as the view that gets it
     scratch_init(&scratch)
     scratch_vector(&scratch, &units, sizeof(UnitPlace))
     lines.units = &units
@@ -115,7 +116,7 @@ cdef inline bint move_named_registers(RewrittenFile* file, FileSectionCounter se
                                       RewriteFault* fault) noexcept nogil:
     """Correct register ranges of changed kernels in .nv_debug_info_reg_sass; False with a fault.
 
-    That section names kernels, so an index of their names is made first.
+    That section names kernels, so an index of the names of changed kernels is made first.
     """
     cdef const Code* codes = <const Code*>file.kernels.data
     cdef const View* text

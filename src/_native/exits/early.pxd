@@ -1,10 +1,11 @@
-# Code from before 13.0 as the finalizer of 13.0 leaves it (docs/older-objects.md):
+# Converts code of ptxas 12.8 and 12.9 to the form in which the finalizer of 13.0 leaves it
+# (docs/older-objects.md):
 #
-# * a WARPSYNC without the NOP that followed it;
-# * a barrier with a variable number, with a shift of `R, RZ` in place of `RZ, R`;
-# * a wait of several NOPs in a row, of which all but one have the longest stall: the last NOP, not
-#   the first, has the remainder;
-# * capsules of 12.8 in the form of all later ones. With MODE_EARLY_CAPSULES, only this changes.
+# * A WARPSYNC loses the NOP that follows it.
+# * A barrier with a variable number has a shift of `R, RZ` in place of `RZ, R`.
+# * A long wait is several NOPs, of which all except one have the longest stall. The last NOP, not
+#   the first, has the remainder.
+# * Capsules of 12.8 get the form of all later ones. With MODE_EARLY_CAPSULES, only this changes.
 
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
@@ -24,19 +25,19 @@ cdef enum:
     # Capsule records of 4 bytes that 12.8 does not have, as little-endian numbers.
     CALL_RECORD = 0x0e020a42
     RETURN_RECORD = 0x0e003342
-    # First 4 bytes of the bodies of slots whose instructions differ: WARPSYNC, whose third byte
-    # varies, and a barrier with a number that is not constant.
+    # First 4 bytes of the record bodies of the slots whose instructions change: that of a WARPSYNC,
+    # of which the third byte varies, and that of a barrier whose number is not constant.
     WARPSYNC_RECORD = 0x0a004701
     WARPSYNC_MASK = 0xff00ffffU
     BARRIER_RECORD_EARLY = 0x06644702
-    BARRIER_SHIFT = 4           # number of the instruction that differs in its slot, from 0 on
+    BARRIER_SHIFT = 4           # number of the shift in the slot of such a barrier, from 0 on
 
 
 cdef inline bint is_dropped(uint32_t record) noexcept nogil:
     """Return whether only 12.8 has this capsule record of 4 bytes, so that it is dropped.
 
-    Seen with opcodes 0x941 and 0x945 (BSYNC, BSSY), with conversions, and some with one other
-    instruction each. All other records stay.
+    BSYNC (0x941), BSSY (0x945) and conversions have such records, and a few records were each seen
+    with one other instruction. All records that are not listed here stay.
     """
     return record in (
         0x0a000941, 0x0a040941, 0x0c040841, 0x06000842, 0x0a401241, 0x0a941241, 0x0abc1241,
@@ -79,7 +80,7 @@ cdef inline uint8_t* last_word(CodeBuffer* buffer) noexcept nogil:
 cdef inline bint swap_shift(uint8_t* word) noexcept nogil:
     """Swap the registers of a funnel shift whose lower one is RZ: RZ becomes the upper one.
 
-    Returns True, as the last step of an emit function.
+    Other instructions stay. Always returns True, so that an emit function can end with it.
     """
     if opcode(word) == OP_SHIFT and word[3] == NO_REGISTER:
         word[3] = word[8]
@@ -146,7 +147,7 @@ cdef inline bint emit_in_order(Rewriting* rewriting) noexcept nogil:
 cdef inline bint convert_code(Rewriting* rewriting) noexcept nogil:
     """Convert one function from before 13.0 to the form of 13.0; False with a fault.
 
-    Sets `rewriting.changed` if its text changed.
+    Sets `rewriting.changed` if its text changed. A capsule of 12.8 is written in any case.
     """
     cdef size_t i
     if not emit_code(rewriting, emit_in_order):

@@ -26,9 +26,11 @@ The work is done file by file on the rows of the reader, before anything is merg
 
 All other bytes stay. Mercury sections other than capsules stay, too, since their offsets do not
 count bytes of .text. Code of one chip that is linked for another may need additional waits, which
-move no instruction (`guard_functions`).
+move no instruction (`guard_functions`). Code of another release is first converted
+(exits/early.pxd, exits/update.pxd).
 
-Cost: linear in the bytes of the sections read, and of the arena where something changed.
+Cost: linear in the bytes of the sections that are read and, if something changed, of the arena. To
+find a changed kernel's jump table, all sections of its file are searched.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -73,7 +75,7 @@ from traits cimport TRAIT_EARLY_FILES
 
 cdef enum:
     SHT_CUDA_CONSTANT_B2 = SHT_CUDA_CONSTANT_B0 + 2
-    CONTENTS_ALIGNMENT = 16     # of rewritten contents in the arena
+    CONTENTS_ALIGNMENT = 16     # bytes: rewritten contents begin at multiples of it in the arena
 
 
 cdef inline bint is_defined_function(const SymbolRow* symbol) noexcept nogil:
@@ -102,10 +104,11 @@ cdef inline bint drop_trap_waits(View* text, RewriteFault* fault) noexcept nogil
 
 cdef bint rewrite_function(RewrittenFile* file, Rewriting* rewriting, const SymbolRow* symbol,
                            FileSectionNumber capsule, int mode) noexcept nogil:
-    """Rewrite one function if necessary; a changed one becomes a row of `file.kernels`.
+    """Rewrite one function if necessary; `file.kernels` gets a row if its code is written anew.
 
-    `symbol` is the function's, `capsule` the index of its capsule in the file, `mode` a MODE_
-    number or UPDATE_ bits. False with a fault.
+    A capsule or the waits of a trap can also change without a row. `symbol` is the function's,
+    `capsule` the index of its capsule in the file, `mode` a MODE_ number or UPDATE_ bits. False
+    with a fault.
     """
     cdef bint is_kernel = symbol.other & STO_ENTRY != 0, done
     cdef FileSectionCounter text = <FileSectionCounter>section_index_of(file, symbol)
@@ -306,7 +309,7 @@ cdef bint rewrite(RewrittenFile* file, int mode, Guarded* guarded,
 
 
 cdef bint put_contents(RewrittenFile* file, NewContents* fresh) noexcept nogil:
-    """Append changed contents to the arena, and point their sections to them; False without memory.
+    """Append changed contents to `fresh`, and point their sections to them; False without memory.
 
     `data` of a view that an earlier step changed points into `fresh.data`, which may move when it
     grows. So all contents are compared before that, and no `data` is read afterwards.
@@ -367,7 +370,7 @@ cdef bytes copy_arena(const ObjectsView* objects, const NewContents* fresh):
 
 cdef void start_file(RewrittenFile* file, Table sections, Table symbols, const FileRow* row,
                      int mode) noexcept:
-    """Set up a file that `mode` says how to rewrite. `open_views` adds its views and tables."""
+    """Set up a file for a step in `mode`; `open_views` adds its views and tables."""
     memset(file, 0, sizeof(RewrittenFile))
     file.sections = <SectionRow*>sections.start + row.first_section
     file.count = row.section_count
@@ -403,8 +406,8 @@ cdef str text_of(int reason):
 def rewrite_exits(ObjectTables objects not None, list steps not None):
     """Rewrite kernels as in nvlink's output: (arena, sections, symbols, faults, slowed)."""
     # A step is the number of a file with a MODE_ number or UPDATE_ bits, which say what to change.
-    # Items of `faults` are (file, SectionRow, offset in it, text), those of `slowed` (file, number
-    # of guarded instructions that wait longer).
+    # Items of `faults` are (file, SectionRow, offset in the section, text), those of `slowed` are
+    # (file, number of instructions after which code waits longer than in nvlink's output).
     cdef Table sections = objects.sections.copy(), symbols = objects.symbols.copy()
     cdef ObjectsView view
     cdef const FileRow* row

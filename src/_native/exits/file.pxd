@@ -27,9 +27,9 @@ ctypedef struct RewrittenFile:
     CodeNumber* code_of             # by section of the file, a .text: row of `kernels`, or -1
     Vec kernels                     # Code: functions whose code changed
     Vec places                      # InstructionMap: of all functions whose code changed
-    bint early                      # code from before 13.0, see exits/early.pxd
-    bint drops_trap_waits           # kernels that only trap do not wait: from 13.0 on
-    bint update                     # code of another release, see exits/update.pxd
+    bint early                      # the step converts code from before 13.0 (exits/early.pxd)
+    bint drops_trap_waits           # kernels that only trap lose their waits: links as by 13.0 on
+    bint update                     # the step converts code to another release (exits/update.pxd)
 
 
 # Contents that were rewritten, which stand after those of all files in the new arena.
@@ -42,7 +42,8 @@ cdef inline bint open_views(RewrittenFile* file, const uint8_t* arena,
                             const NewContents* fresh) noexcept nogil:
     """Fill the views of a file; False when memory is exhausted.
 
-    Contents that an earlier step rewrote are in `fresh`, all others in the arena.
+    It also makes the tables of changed kernels, which are empty. Contents that an earlier step
+    rewrote are in `fresh`, all others in the arena.
     """
     cdef const SectionRow* section
     cdef View* view

@@ -1,5 +1,6 @@
-# Waits for code of a chip that runs FP64 and integer MMA instructions in a known number of cycles,
-# if it is linked for a chip where the number varies: sm_100 code of ptxas up to 13.2, on sm_103.
+# Adds waits to code of a chip that runs FP64 and integer MMA instructions in a known number of
+# cycles, if the link is for a chip where the number varies: sm_100 code of ptxas up to 13.2, on
+# sm_103.
 #
 # DADD, DMUL, DFMA, DSETP and IMMA of such code set no scoreboard; readers of their results rely on
 # the stall counts in between. Where the time varies, each must set one. Only a compiler can compute
@@ -27,7 +28,9 @@ from instructions cimport OP_DFMA, OP_DMUL, OP_IMMA
 
 cdef enum:
     SCOREBOARDS = 6             # number of scoreboards
-    SHORTEST_STALL = 2          # cycles; a scoreboard is set in the cycle after the issue
+    # Least stall, in cycles, of an instruction that gets a scoreboard, which is set in the cycle
+    # after the issue.
+    SHORTEST_STALL = 2
     REUSE = 0x3c                # bits of the last byte: operands that stay for the next instruction
     # Two control bytes in code that is not optimized:
     UNOPTIMIZED_IMMA = 0x3fc0       # of IMMA as ptxas makes it, with a stall count of 0
@@ -37,7 +40,7 @@ cdef enum:
 # Counts of the guarded instructions in one file.
 ctypedef struct Guarded:
     uint64_t exact              # instructions changed as by nvlink
-    uint64_t others             # instructions changed in another way: they only wait longer
+    uint64_t others             # changed otherwise than by nvlink: the next one waits longer
 
 
 cdef inline bint is_untimed(const uint8_t* word) noexcept nogil:
@@ -52,9 +55,9 @@ cdef inline uint32_t written_scoreboard(const uint8_t* word) noexcept nogil:
 
 
 cdef inline bint needs_scoreboard(const uint8_t* word) noexcept nogil:
-    """Return whether an instruction is DADD, DMUL, DFMA, DSETP or IMMA, and sets no scoreboard.
+    """Return whether an instruction is DADD, DMUL, DFMA, DSETP or IMMA without a scoreboard.
 
-    False for unoptimized code from 13.3 on, which never sets one.
+    That is, its result releases none. False for unoptimized code from 13.3 on, which never has one.
     """
     return (is_untimed(word) and written_scoreboard(word) == NO_SCOREBOARD
             and load16(word + CONTROL_BYTE) != UNOPTIMIZED_BARE)
@@ -115,9 +118,9 @@ cdef inline bint needs_guard(const View* text) noexcept nogil:
 
 
 cdef inline void guard_code(uint8_t* text, uint64_t size, Guarded* guarded) noexcept nogil:
-    """Let the next instruction wait for each that needs a scoreboard; count these in `guarded`.
+    """Guard each instruction that needs a scoreboard: a later one waits for it; count them.
 
-    The last instruction, a NOP or a branch, never needs a guard.
+    `guarded` has the counts. The last instruction, a NOP or a branch, never needs a guard.
     """
     cdef uint64_t count = size // WORD, i
     cdef uint32_t scoreboard = rarest_scoreboard(text, count)

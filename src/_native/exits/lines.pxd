@@ -1,15 +1,16 @@
 # Line number programs: sequences of rewritten kernels are encoded anew, all others are copied.
 #
 # A program has opcodes that advance the address and the line, and opcodes that add a row of both.
-# If instructions move, the distances between rows change, and with them the opcodes. A row that is
-# 1 line further, and was 0x600 bytes further before a fence lost its dummy loads, as an example:
+# If instructions move, the distances between rows change, and with them the opcodes. For example, a
+# row is 1 line and 0x600 bytes after the row before it, and a fence between them loses its four
+# dummy loads (0x40 bytes):
 #
 #     before    DW_LNS_advance_line 1, DW_LNS_advance_pc 0x600, DW_LNS_copy
 #     after     DW_LNS_advance_line 1, DW_LNS_advance_pc 0x5c0, DW_LNS_copy
 #
 # If one special opcode can express the new distance, it takes the place of the three.
 #
-# 1. `move_units` goes through the units, and corrects the offsets of relocations in the section.
+# 1. `move_units` goes through the units, and corrects the offsets of the section's relocations.
 # 2. `move_line_unit` copies the header of a unit, and corrects the unit's length.
 # 3. `move_sequence` reads the opcodes of a sequence. `put_row` and `put_advance` write them again.
 #
@@ -17,8 +18,8 @@
 # opcode can say it; else as DW_LNS_advance_line (omitted when the line stays and the address
 # advances), DW_LNS_advance_pc (omitted when the address stays) with a signed LEB128 operand, and
 # DW_LNS_copy. Every other opcode keeps its place between the rows. ptxas may remove a row (for
-# `min` of unsigned integers on sm_110) and keep its DW_LNS_advance_pc before the one of the next
-# row; it stays an opcode of its own.
+# `min` of unsigned integers on sm_110) but keep the row's DW_LNS_advance_pc. This stays an opcode
+# of its own, in front of the opcodes of the next row.
 
 from libc.stdint cimport int8_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -48,19 +49,19 @@ ctypedef struct Lines:
     const uint8_t* data         # old contents of the section
     FileSectionCounter section  # index of the section in the file
     uint64_t start              # old offset of the unit
-    uint64_t end                # old offset of its end
-    uint8_t step                # its minimum_instruction_length, bytes
-    int8_t base                 # its line_base
-    uint8_t line_range          # its line_range
-    uint8_t first               # its opcode_base, the first special opcode
+    uint64_t end                # old offset of the unit's end
+    uint8_t step                # the unit's minimum_instruction_length, bytes
+    int8_t base                 # the unit's line_base
+    uint8_t line_range          # the unit's line_range
+    uint8_t first               # the unit's opcode_base, the first special opcode
     const CodeNumber* codes     # by symbol of the file: row of `kernels`, or -1
     const Code* code            # kernel of the sequence; NULL if it has not changed
     const Code* kernels         # all changed kernels of the file
     const InstructionMap* places
     const uint32_t* row_at      # by old offset: 1 + row of the relocation there, or 0
     Rela* rows                  # relocations of the section, with old offsets
-    uint64_t* new_offsets       # by relocation: its new offset
-    uint64_t address            # old address of the row being read
+    uint64_t* new_offsets       # by relocation: its new offset, or -1 until it is known
+    uint64_t address            # old address, an offset in .text, of the row being read
     uint64_t placed             # new address after the opcodes written so far
     int64_t line                # line of the row being read
     int64_t written_line        # line after the opcodes written so far
@@ -137,8 +138,9 @@ cdef inline bint move_extended(Lines* lines, uint64_t op, uint64_t* offset, bint
                                RewriteFault* fault) noexcept nogil:
     """Read the extended opcode whose first byte is at `op`, and move `offset` after it.
 
-    Writes only the opcode that ends a changed kernel's sequence; the caller copies all others.
-    `ended` is set at the end of a sequence. False with a fault.
+    Writes only the opcode that ends a changed kernel's sequence; the caller copies all others. The
+    opcode that sets an address sets `lines.code`. `ended` is set at the end of a sequence. False
+    with a fault.
     """
     cdef uint64_t size, start, place
     cdef int64_t advance
@@ -182,8 +184,8 @@ cdef inline bint move_standard(Lines* lines, uint64_t op, uint64_t* offset,
                                RewriteFault* fault) noexcept nogil:
     """Read the standard opcode at `op`, and advance `*offset` past its operands.
 
-    `*offset` is just after the opcode. In the sequence of a changed kernel the opcode is written
-    anew. False with a fault.
+    At the call `*offset` is just after the opcode. In the sequence of a changed kernel, opcodes of
+    rows, addresses and lines are written anew, and all others are copied. False with a fault.
     """
     cdef const Code* code = lines.code
     cdef uint8_t kind = lines.data[op]
@@ -264,9 +266,9 @@ cdef inline bint move_sequence(Lines* lines, uint64_t* offset, RewriteFault* fau
 
 cdef inline bint move_line_unit(Lines* lines, uint64_t size, uint64_t* following,
                                 RewriteFault* fault) noexcept nogil:
-    """Append the unit at `lines.start`, and set `following` to its end; False with a fault.
+    """Append the unit at `lines.start` to `lines.out`, rebuilt; False with a fault.
 
-    `size` is the number of bytes of the section.
+    Sets `following` to the unit's old end. `size` is the number of bytes of the old section.
     """
     cdef uint64_t start = lines.start, length, header, program, offset
     cdef uint64_t base = lines.out.count    # new offset of the unit
@@ -308,8 +310,8 @@ cdef inline bint move_units(Lines* lines, View* view, View* rela, uint64_t symbo
                             FileSectionCounter rela_index, RewriteFault* fault) noexcept nogil:
     """Rebuild a line section and the offsets of its relocations; False with a fault.
 
-    `rela` is the section of these relocations, and `rela_index` its index in the file. The numbers
-    of their symbols must be less than `symbol_count`.
+    `view` is the line section, `rela` that of its relocations, and `rela_index` the index of `rela`
+    in the file. A symbol's number that is not less than `symbol_count` is a fault.
     """
     cdef uint64_t count = rela.size // sizeof(Rela), i
     cdef Scratch scratch

@@ -1,8 +1,8 @@
 # Offsets into a kernel's code that other sections hold: attribute lists, jump tables, registers of
-# the debugger and call frame programs. Each kernel has a Code and its InstructionMaps (`places`),
-# from which `map_offset` finds new offsets. Offsets are corrected in place, in a copy of the
-# section: all keep their size. The EXIT offsets of a kernel that lost an instruction at 0x20, for
-# example, in `.nv.info.K`:
+# the debugger and call frame programs. Each changed kernel has a Code and its InstructionMaps
+# (`places`), from which `map_offset` finds new offsets. Offsets are corrected in a copy of the
+# section, which keeps its size. For example, `.nv.info.K` has these EXIT offsets of a kernel that
+# loses an instruction at 0x20:
 #
 #     EIATTR_EXIT_INSTR_OFFSETS    0x10, 0x80    becomes    0x10, 0x70
 
@@ -41,7 +41,7 @@ cdef inline void move_word(uint8_t* word, const Code* code, const InstructionMap
                            bint is_own) noexcept nogil:
     """Correct one 32-bit offset into the code.
 
-    With `is_own` it is that of an instruction itself, otherwise one to which jumps go.
+    With `is_own` it follows the instruction itself, otherwise it becomes what a jump must reach.
     """
     put32(word, <uint32_t>map_offset(code, places, load32(word), is_own))
 
@@ -50,8 +50,8 @@ cdef inline void move_annotations(uint8_t* data, uint64_t offset, uint64_t end, 
                                   const InstructionMap* places) noexcept nogil:
     """Correct the offsets in the value of EIATTR_ANNOTATIONS, from `offset` to `end` of `data`.
 
-    The value is a list of annotations (ANNOTATED_). Reading stops at another kind, whose length is
-    not known.
+    The value is a list of annotations (ANNOTATED_). Reading stops at an unknown kind, since its
+    length is not known, and at a text that is cut off.
     """
     cdef uint32_t annotation_kind
     cdef uint64_t text
@@ -97,9 +97,9 @@ cdef inline uint64_t map_listed_offset(const Code* code, const InstructionMap* p
                                        uint64_t offset, bint early) noexcept nogil:
     """Return the new offset for an old `offset` in an attribute list or a register range.
 
-    It is the one that a jump reaches. But nvlink counts from the end of a slot, and in `early` code
-    (from before 13.0) the slot of a WARPSYNC loses its last instruction: there, the result is less
-    by the size of an instruction.
+    It is the one that a jump reaches, except at a WARPSYNC in `early` code (from before 13.0) and
+    at the NOP after it. nvlink counts from the end of a slot, and this slot loses its NOP, so the
+    result is 16 bytes less.
     """
     cdef uint64_t mapped = map_offset(code, places, offset, False)
     cdef const InstructionMap* row
@@ -195,8 +195,8 @@ cdef inline bint move_registers(RewrittenFile* file, FileSectionCounter section,
     False with a fault.
 
     A range begins and ends at the offset that a jump reaches (`map_offset`). In early code it
-    begins where `map_listed_offset` says. In code that is updated to another release, it follows
-    the instructions themselves.
+    begins where `map_listed_offset` says. In code that is updated to another release, its end
+    follows the instruction itself, and its start is that of `map_range_start`.
     """
     cdef View* view = &file.views[section]
     cdef const Code* codes = <const Code*>file.kernels.data
@@ -266,7 +266,7 @@ cdef inline bint move_frame(View* view, FileSectionCounter section, uint64_t add
         if op == CFA_ADVANCE_LOC4:
             if end - offset < 4:
                 return set_fault(fault, section, offset, R_FRAME)
-            # An advance is a number of code alignment factors, which are 4 bytes.
+            # An advance counts units of the code alignment factor, which is 4 bytes.
             old_place += 4 * <uint64_t>load32(data + offset)
             following = map_offset(code, places, old_place, False)
             put32(data + offset, <uint32_t>((following - new_place) // 4))

@@ -40,11 +40,11 @@ ctypedef struct RewriteFault:
     int reason                  # RewriteFaultReason
 
 
-# Contents of one section: as they lie in the file and, once something changed, a changed copy.
+# Contents of one section: as they are before a step and, once it changes them, in a changed copy.
 ctypedef struct View:
-    const uint8_t* data         # contents in the file
+    const uint8_t* data         # contents before the step
     uint64_t size               # bytes of `data`
-    uint8_t* rewritten          # the changed copy; NULL until something changes
+    uint8_t* rewritten          # the copy that may change; NULL until something asks for it
     uint64_t rewritten_size     # bytes of `rewritten`
     Scratch* scratch            # memory of `rewritten`
     const uint8_t* name
@@ -125,7 +125,7 @@ cdef inline uint8_t* replace_contents(View* view, uint64_t size) noexcept nogil:
 
 
 cdef inline uint8_t* make_writable(View* view) noexcept nogil:
-    """Return a copy of the contents that may be changed in place; NULL when memory is exhausted."""
+    """Return the view's changeable copy, made at the first call; NULL when memory is exhausted."""
     if view.rewritten == NULL and replace_contents(view, view.size) != NULL:
         memcpy(view.rewritten, view.data, view.size)
     return view.rewritten

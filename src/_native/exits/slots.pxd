@@ -27,8 +27,8 @@ cdef enum:
     BARRIER_BODY = 16       # bytes of the error barrier's body in a capsule record
     BARRIER_RECORD = 0x0a001101     # first four bytes of that body
     BARRIER_CYCLES = 7      # cycles that an inserted barrier takes
-    EXIT_CYCLES = 5         # least cycles that an EXIT waits
-    PREDICATE_CYCLES = 13   # cycles from a comparison to the instruction that it guards
+    EXIT_CYCLES = 5         # least stall of an EXIT after an inserted barrier, in cycles
+    PREDICATE_CYCLES = 13   # cycles until an instruction can use the predicate of a comparison
     ALWAYS = 7              # PT, the predicate of an instruction without one
 
 
@@ -54,13 +54,13 @@ cdef inline bint emit_fence(CodeBuffer* buffer, const Slot* slot,
 
 
 cdef inline bint is_barrier(const Slot* slot) noexcept nogil:
-    """Return whether a slot is an EXIT with an error barrier that ptxas made."""
+    """Return whether a slot is an EXIT that has an error barrier in the input."""
     return slot.record_size == 2 + BARRIER_BODY and load32(slot.record + 2) == BARRIER_RECORD
 
 
 cdef inline bint emit_barrier_instruction(CodeBuffer* buffer, const Slot* slot, WordKind kind,
                                           uint32_t waits) noexcept nogil:
-    """Emit one instruction, `kind`, of the error barrier: the slot's own, or a new one.
+    """Emit the error barrier's instruction of this `kind`: the slot's own if any, or a new one.
 
     `slot` ends with the EXIT. In optimized code a new instruction, except CCTL, waits for the
     scoreboards `waits`, a bit each. False without memory.
@@ -138,7 +138,7 @@ cdef inline bint is_predicate_ready(const uint8_t* words, size_t count,
 cdef inline bint emit_exit(CodeBuffer* buffer, const Slot* slot, const Needs* needs) noexcept nogil:
     """Emit an EXIT with its error barrier, whose instructions have the predicate of the EXIT.
 
-    `slot` is the EXIT, alone or with the barrier that ptxas made. An inserted barrier takes
+    `slot` is the EXIT, alone or with the barrier of the input. An inserted barrier takes
     BARRIER_CYCLES of the time that NOPs and the EXIT itself wait for the results of earlier
     instructions. `needs` says whether it begins with a MEMBAR. False without memory.
     """
@@ -148,7 +148,7 @@ cdef inline bint emit_exit(CodeBuffer* buffer, const Slot* slot, const Needs* ne
     cdef uint8_t predicate = slot.words[(slot.count - 1) * WORD + 1] >> 4   # of the EXIT
     cdef uint8_t* last                      # the instruction in front of the barrier
     cdef uint32_t cycles = 0                # for which the EXIT and a NOP in front of it wait
-    cdef uint32_t waits = 0                 # scoreboards that the barrier waits for
+    cdef uint32_t waits = 0                 # scoreboards that the barrier waits for, a bit each
     cdef bint inserted = not slot.record_size
     memcpy(exit_word, slot.words + (slot.count - 1) * WORD, WORD)
     if inserted and not is_unoptimized(exit_word):

@@ -1,7 +1,7 @@
-# Kernels that only trap, from sm_100 on: LDC R1, BPT.TRAP and the branch that ends all code.
+# Kernels that only trap, from sm_100 on: LDC R1, BPT.TRAP and a branch to itself.
 #
-# ptxas lets the trap wait for the stack pointer. nvlink sees that the stack pointer is unused: it
-# drops the scoreboard, the wait, and the extra stall cycle. (docs/format-notes/family-c-exits.md)
+# ptxas lets the trap wait for R1, the stack pointer. nvlink sees that R1 is unused: it drops the
+# scoreboard, the wait, and the extra stall cycle. (docs/format-notes/family-c-exits.md)
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -20,7 +20,8 @@ cdef enum:
 cdef inline bint is_only_trap(const uint8_t* code, uint64_t size) noexcept nogil:
     """Return whether a kernel is LDC R1, BPT.TRAP and a branch, and the trap waits only for R1.
 
-    LDC must have the stall that nvlink shortens, 2 cycles.
+    That is, for the scoreboard of the LDC. The LDC must have the stall that nvlink shortens, 2
+    cycles.
     """
     cdef uint32_t scoreboard
     if (size < 3 * WORD or opcode(code) != OP_LDC or code[DESTINATION_BYTE] != STACK_POINTER

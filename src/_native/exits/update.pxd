@@ -1,12 +1,14 @@
-# Code of one release as nvlink's finalizer of another leaves it (docs/older-objects.md).
+# Converts code of one release to the form in which nvlink's finalizer of another release leaves it
+# (docs/older-objects.md).
 #
-# The finalizer of each release writes code in a form of its own, also code of another ptxas. The
-# schedule of optimized code stays that of its compiler. The forms differ as follows:
+# A finalizer writes all code in the form of its own release, also code of another ptxas. pylink
+# keeps the schedule that ptxas gave to optimized code. The forms differ as follows:
 #
 # * From 13.1 on, the MEMBAR of a fence waits for the fence's guard, another MEMBAR in front of it.
+# * From 13.1 on, two more instructions follow those that acquire a tensor map.
 # * From 13.1 on, functions for sm_120 and sm_121 that were not optimized have IADD for IADD3 of two
 #   operands.
-# * From 13.2.86 on, a NOP is in front of each BSYNC that makes threads reconverge.
+# * From 13.2.86 on, a NOP is in front of each BSYNC.RECONVERGENT and BSYNC.RELIABLE.
 # * From 13.3 on, functions that were not optimized have no stalls and no scoreboards.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
@@ -40,10 +42,10 @@ cdef enum:
     BSYNC_BODY = 16             # bytes of the body of the record for a NOP and a BSYNC
     BSYNC_RECORD = 0x0a000901   # first 4 bytes of that body; the third one varies
     BSYNC_MASK = 0xff00ffffU
-    QUICK = 0x0fe2              # control bytes of that NOP: a stall of 1, no scoreboard
+    QUICK = 0x0fe2              # control bytes of that NOP in optimized code: only a stall of 1
 
-    # Bits of the control bytes that unoptimized code up to 13.2 has: the longest stall, waits for
-    # scoreboards 0 and 1. Its HMMA and ERRBAR have WAITS_ALONE: they wait and do not stall.
+    # Bits that are set in the control bytes of unoptimized code up to 13.2: the longest stall, and
+    # waits for scoreboards 0 and 1. Its HMMA and ERRBAR have WAITS_ALONE: waits, no stall.
     UNOPTIMIZED_MASK = 0x301e
     WAITS_ALONE = 0x3fc0
     # From 13.1 on, the MEMBAR of a fence waits for its guard. The control bytes of the guard are
@@ -52,10 +54,10 @@ cdef enum:
     GUARD_READS = 0x03ec
     AWAITS_READ = 0x2000
     GUARD_UNOPTIMIZED = 0x33de
-    # `fence.proxy.tensormap::generic.acquire` is ACQUIRE_COUNT instructions, the last of them
-    # OP_ACQUIRE, whose record has a body that begins with ACQUIRE_RECORD. From 13.1 on OP_FLUSH
-    # and a NOP follow, which waits for what OP_FLUSH reads. FLUSH_READS and FLUSH_AWAITED are the
-    # control bytes of these two.
+    # `fence.proxy.tensormap::generic.acquire` is a slot of ACQUIRE_COUNT instructions, the last of
+    # them OP_ACQUIRE. The body of the slot's record begins with ACQUIRE_RECORD. From 13.1 on,
+    # OP_FLUSH follows, and then a NOP that waits until OP_FLUSH has read its operands. In optimized
+    # code, their control bytes are FLUSH_READS and FLUSH_AWAITED.
     ACQUIRE_RECORD = 0x16144901
     ACQUIRE_COUNT = 3
     OP_ACQUIRE = 0x9b9
@@ -63,14 +65,15 @@ cdef enum:
     FLUSH_READS = 0x03e4
     FLUSH_AWAITED = 0x2fe2
 
-    # IADD3 of two operands becomes IADD; both as `operation` has them. It is known by the upper 8
-    # bytes of the instruction: masked by THIRD they are THIRD_NONE if the third source is RZ, not
-    # negated, and there is no second carry.
+    # An IADD3 of two operands becomes an IADD. It is known by the upper 8 bytes of the instruction:
+    # masked by THIRD they are THIRD_NONE if the third source is RZ, not negated, and there is no
+    # second carry. OP_IADD is a result of `operation`.
     OP_IADD = 0x035
     THIRD = 0x71e8ff
     THIRD_NONE = 0x71e0ff
     CARRY = 1 << 10             # bit of the upper 8 bytes, .X: adds a carry
-    FORM_REGISTER = 0x2         # upper 4 bits of an opcode: the kind of the second operand
+    # Kinds of the second operand, in bits 9 to 11 of an opcode, as `opcode >> 8 & 0xe`.
+    FORM_REGISTER = 0x2
     FORM_IMMEDIATE = 0x8
     FORM_UNIFORM = 0xc
 
@@ -84,8 +87,9 @@ cdef inline bint needs_nop(const uint8_t* word) noexcept nogil:
 cdef inline bint is_code_unoptimized(const uint8_t* code, uint64_t size) noexcept nogil:
     """Return whether ptxas up to 13.2 compiled the function without optimizing it.
 
-    Then each instruction has the longest stall and waits for scoreboards 0 and 1, except for those
-    that only wait, dummy loads, and NOPs and branches that nothing waits for.
+    Then each instruction has the longest stall and waits for scoreboards 0 and 1, except for dummy
+    loads, for HMMA and ERRBAR, which wait and do not stall, and for NOPs and branches that do
+    neither.
     """
     cdef uint64_t offset
     cdef uint32_t control
@@ -139,8 +143,8 @@ cdef inline bint is_short_add(const uint8_t* word) noexcept nogil:
 cdef inline uint32_t iadd_record(const uint8_t* word) noexcept nogil:
     """Return the capsule record of the IADD that a slot's only instruction becomes, or 0.
 
-    The record has 4 bytes, little endian. 0 is for all but short IADD3, and for those with a
-    uniform operand and a carry, which were not seen.
+    The record has 4 bytes, little endian. 0 is for instructions that are not a short IADD3, and
+    for forms that were not seen, such as a uniform operand with a carry.
     """
     cdef uint64_t high = load64(word + 8)
     cdef uint32_t form = opcode(word) >> 8 & 0xe    # FORM_: kind of the second operand
@@ -174,7 +178,8 @@ cdef inline bint emit_add(CodeBuffer* buffer, const Slot* slot, uint32_t record)
 cdef inline void set_guards(CodeBuffer* buffer, uint64_t count, bint unoptimized) noexcept nogil:
     """Make fences among the last `count` instructions wait for their guards, if they do not yet.
 
-    A guard is the MEMBAR in front of a fence's own. `unoptimized` says how ptxas made the code.
+    A guard is the MEMBAR in front of a fence's own. `unoptimized` says that ptxas did not optimize
+    the code: then the fence waits anyway, and only the guard changes.
     """
     cdef uint8_t* word = buffer.words.data + (buffer.words.count - count) * WORD
     while count > 1:
@@ -273,11 +278,11 @@ cdef inline bint has_error_barriers(const uint8_t* code, uint64_t size) noexcept
 
 cdef inline void widen_ranges(const uint8_t* text, const Code* code,
                               InstructionMap* places) noexcept nogil:
-    """Let register ranges that begin at the end of an error barrier begin in front of it.
+    """Let register ranges that begin with the last instruction of an error barrier begin earlier.
 
-    Such a range should begin with the instruction before the EXIT. Up to 13.0 ptxas takes the
-    barrier's last instruction for it, from 13.1 on the one in front of the barrier. `text` is the
-    old code, and `places` are the function's own InstructionMaps.
+    Such a range should begin one instruction before the EXIT. Up to 13.0 ptxas counts the barrier
+    for that, from 13.1 on it does not: the range begins with the instruction in front of the
+    barrier. `text` is the old code, and `places` are the function's own InstructionMaps.
     """
     cdef size_t i, first
     for i in range(1, code.count - 2 if code.count > 2 else 0):

@@ -1,5 +1,5 @@
-# Instructions of sm_100 and later, 16 bytes each, which are called words: recognizes and changes
-# them.
+# Recognizes and changes instructions of sm_100 and later. They have 16 bytes each, and are called
+# words.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
@@ -38,16 +38,18 @@ cdef enum:
     MEMBAR_BYTE = 9         # level and scope of a MEMBAR
     MEMBAR_GUARD = 0x80     # level and scope of a guard: the MEMBAR in front of a fence's own
 
-    CONTROL_BYTE = 13       # first byte of the schedule: stall count, and bit 5 (see set_stall)
+    # The first of the three control bytes at the end of an instruction, which are its schedule. It
+    # has the stall count, bit 5 (`set_stall`), and the first bits of a scoreboard's number.
+    CONTROL_BYTE = 13
     LONGEST_STALL = 15      # cycles
-    # The two control bytes that most instructions of ptxas -O0 have.
+    # The first two control bytes that most instructions of ptxas -O0 have.
     UNOPTIMIZED_WAITING = 0x3fde    # up to 13.2: LONGEST_STALL, waits for scoreboards 0 and 1
     UNOPTIMIZED_BARE = 0x0fc0       # from 13.3 on: no stall, no scoreboard
     WAITS = 0x30            # bits of the second control byte: waits for scoreboards 0 and 1
     NO_SCOREBOARD = 7       # number where an instruction releases none
 
 cdef enum:
-    # Changes that only unoptimized code needs, and all changes.
+    # Masks of UPDATE_ bits: the changes that only unoptimized code needs, and all changes.
     UPDATE_UNOPTIMIZED = UPDATE_SHORT_ADDS | UPDATE_BARE_WORDS
     UPDATE_ANY = (UPDATE_GUARD_BSYNC | UPDATE_UNGUARD_BSYNC | UPDATE_AWAITED_FENCES
                   | UPDATE_UNOPTIMIZED)
@@ -140,9 +142,9 @@ cdef inline bint is_unoptimized(const uint8_t* word) noexcept nogil:
 
 cdef inline void put_unoptimized(uint8_t* word, WordKind kind,
                                  const uint8_t* exit_word) noexcept nogil:
-    """Give an instruction of the error barrier the schedule that nvlink gives it.
+    """Give a new instruction of an error barrier the schedule that it has in unoptimized code.
 
-    `exit_word` is the EXIT, whose code was not optimized.
+    `exit_word` is the EXIT after the barrier. A MEMBAR keeps the schedule of `put_instruction`.
     """
     if kind == W_ERRBAR:
         word[CONTROL_BYTE + 1] |= exit_word[CONTROL_BYTE + 1] & WAITS
@@ -160,12 +162,12 @@ ctypedef struct Needs:
 
 
 cdef inline uint32_t opcode(const uint8_t* word) noexcept nogil:
-    """Return the opcode of an instruction, an OP_ number above 0x1ff."""
+    """Return the whole opcode of an instruction, as OP_ numbers above 0x1ff have it."""
     return load16(word) & OPCODE
 
 
 cdef inline uint32_t operation(const uint8_t* word) noexcept nogil:
-    """Return the opcode without the bits for the kinds of operands, an OP_ number up to 0x1ff."""
+    """Return the opcode without the bits for kinds of operands, as OP_ numbers up to 0x1ff are."""
     return load16(word) & OPERATION
 
 

@@ -32,7 +32,7 @@ from fleet.listedfiles cimport (
 from fleet.stamps cimport Stamp, is_same, is_unknown
 
 cdef enum:
-    # Work of reading a directory, for `run_each`: about as many bytes as are copied in that time.
+    # Work of reading one directory, for `run_each`: the bytes that can be copied in the same time.
     DIRECTORY_COST = 1 << 20
 
 cdef void free_indices(Vec* indices) noexcept nogil:
@@ -56,13 +56,13 @@ cdef void free_directories(Vec* directories) noexcept nogil:
 cdef class Census:
     """The files of an index, and those that a run finds in its trees."""
     cdef list roots             # paths of the trees: bytes, in order of mention
-    cdef list buffers           # bytes that rows point into
+    cdef list buffers           # bytes objects that rows point into, which must live as long
     cdef Base base              # files of the index as the first block of its state file has them
     cdef Vec indexed_files      # Indexed: files that were added or changed since the base
     cdef Vec indices            # NameIndex by root: the row of a path in indexed_files
     cdef Vec directories        # Directory: those that this run reads
-    cdef TextPool paths         # texts of `path` of all directories
-    cdef Scratch scratch        # owns the memory of all fields above
+    cdef TextPool paths         # texts of `path` of each Directory
+    cdef Scratch scratch        # owns the memory of all fields above except the lists
     cdef set walked             # numbers of roots that `walk` has read
 
     def __cinit__(self):
@@ -81,7 +81,7 @@ cdef class Census:
         scratch_free(&self.scratch)
 
     cdef uint32_t number_root(self, bytes root) except? 0xffffffff:
-        """Return the number of a root, which is added if it is new."""
+        """Return the number of a root; add the root if it is new."""
         cdef NameIndex* index
         if root in self.roots:
             return <uint32_t>self.roots.index(root)
@@ -167,7 +167,7 @@ cdef class Census:
             row.in_index = not is_gone[i]
 
     cdef Indexed* add_indexed(self, NameIndex* index, NameSlot* slot, uint32_t root) except NULL:
-        """Add a row, without a stamp, for the file of a new slot of its root's index."""
+        """Add an Indexed, without a stamp, for the new `slot` of `index`, the index of `root`."""
         cdef Indexed* row = <Indexed*>vec_push(&self.indexed_files)
         check_memory(row != NULL)
         slot.value = <int32_t>(self.indexed_files.count - 1)
@@ -208,8 +208,8 @@ cdef class Census:
         """Find all files below a root, except in the directory `skipped`.
 
         Empty files and those of more than `largest` bytes are ignored. Files that changed after
-        `youngest` (ns) get an unknown stamp. Returns path and errno of each directory that cannot
-        be read.
+        `youngest` (ns) get an unknown stamp. A root is read only once. Returns path and errno of
+        each directory that cannot be read, except for subdirectories that were removed meanwhile.
         """
         cdef size_t first = self.directories.count
         cdef uint32_t root_number = self.number_root(root)
@@ -223,8 +223,9 @@ cdef class Census:
                 int64_t largest, int64_t youngest):
         """Find files at `paths` below a root, and all files in paths that are directories.
 
-        The other arguments are those of `walk`. Returns the result of `walk`, and those `paths` at
-        which there is no file, or one of another type or size than `walk` finds.
+        The other arguments are those of `walk`. Returns the directories that cannot be read, as
+        `walk` does, and those `paths` at which there is a directory, nothing, or a file that `walk`
+        ignores. Paths in `skipped` are in neither.
         """
         cdef Level level
         cdef uint32_t root_number = self.number_root(root)
@@ -235,7 +236,7 @@ cdef class Census:
         cdef bint exists
         cdef list unmatched = []
         level.largest, level.youngest = largest, youngest
-        # This row collects all files at `paths`; it is not read as a directory.
+        # This Directory collects all files at `paths`; it is not read.
         self.add_directory(root_number, PyBytes_AS_STRING(base), len(base), len(base))
         for path in paths:
             full_path = base + path
@@ -263,8 +264,7 @@ cdef class Census:
                                int64_t youngest):
         """Read the directories from number `first` of `directories` on, and all below them.
 
-        The other arguments are those of `walk`. Returns the path and errno of each directory that
-        could not be read.
+        The other arguments are those of `walk`, and so is the result.
         """
         cdef Level level
         cdef size_t first_inner = self.directories.count, end, i, k
@@ -340,7 +340,7 @@ cdef class Census:
 
     cdef int compare_file(self, Vec* listed, uint32_t root, const uint8_t* path,
                           const DirectoryFile* file) except -1:
-        """List a file if it is new or changed and not listed yet; mark it as seen."""
+        """List a new or changed file, or one of unknown stamp, the first time it is seen."""
         cdef int64_t base_row = find_row(&self.base, root, path, file.size)
         cdef NameIndex* index = <NameIndex*>self.indices.data + root
         cdef NameSlot* slot
@@ -403,7 +403,7 @@ cdef class Census:
             scratch_free(&scratch)
 
     cdef int list_missing(self, Vec* listed, uint32_t root_number, list names) except -1:
-        """List the missing files of a root that are at these paths or in directories at them."""
+        """List the missing files of a root that are at one of the paths `names` or below it."""
         cdef NameIndex index
         cdef NameSlot* slot = NULL
         cdef Indexed* row

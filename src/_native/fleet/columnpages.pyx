@@ -1,8 +1,9 @@
 """Columns of numbers and text as pages of a Parquet file, without headers.
 
 A page of data begins with levels: for each row 1 if it has a value, 0 for a null. The values
-follow, as they are or, if at most half of them are distinct, as their numbers in a dictionary,
-which is a page of its own. Levels and numbers are stored as runs (`fleet/runs.pxd`).
+follow, as they are or as their numbers in a dictionary, which is a page of its own. Numbers have a
+dictionary if at most half of them are distinct, texts if the caller gives one. Levels and numbers
+in a dictionary are stored as runs (`fleet/runs.pxd`).
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -24,7 +25,7 @@ cdef bytes check_rows(bytes data, Py_ssize_t width, Py_ssize_t rows):
 
 def number_pages(bytes values not None, int width, bytes valid=None):
     """Return Parquet pages of values of `width` bytes (4, 8, 16); 0 in `valid` marks a null row."""
-    # The pages are: dictionary page or None, number of its values (0 for None), data page.
+    # The result is: dictionary page or None, number of its values (0 for None), data page.
     cdef Py_ssize_t rows
     cdef uint8_t* value = <uint8_t*>PyBytes_AS_STRING(values)
     cdef const uint8_t* flags = NULL
@@ -68,7 +69,7 @@ def number_pages(bytes values not None, int width, bytes valid=None):
 
 def flag_pages(bytes flags not None):
     """Return Parquet pages of booleans; `flags` has a byte for each, 0 for False."""
-    # There is no dictionary: the result is (None, 0, data page).
+    # The result has no dictionary page: it is (None, 0, data page).
     cdef size_t i, flag_count = PyBytes_GET_SIZE(flags)
     cdef const uint8_t* flag = <const uint8_t*>PyBytes_AS_STRING(flags)
     cdef uint8_t* place
@@ -91,8 +92,8 @@ def flag_pages(bytes flags not None):
 
 def text_pages(bytes ends not None, bytes text not None, bytes numbers=None):
     """Return Parquet pages of texts: text `i` is `text` from `ends[i]` to `ends[i + 1]` (int64)."""
-    # With `numbers` (int32), these texts are a dictionary: a row has the number of its text, or -1.
-    # The pages are: dictionary page or None, number of its texts (0 for None), data page.
+    # With `numbers` (int32), these texts are a dictionary: a row has the number of its text, -1 for
+    # null. The result is: dictionary page or None, number of its texts (0 for None), data page.
     cdef Py_ssize_t text_count = check_ends(ends, text), rows = text_count, i
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const char* base = PyBytes_AS_STRING(text)
@@ -126,7 +127,7 @@ def text_pages(bytes ends not None, bytes text not None, bytes numbers=None):
 
 def join_words(list pieces not None):
     """Concatenate columns of texts, each with its dictionary, to one with one dictionary."""
-    # A piece is the number of each row's text (int32), with `ends` and `text` of its dictionary.
+    # A piece is the number of each row's text (int32), then `ends` and `text` of its dictionary.
     cdef bytes numbers, ends, text
     cdef NameIndex index
     cdef NameSlot* slot
@@ -177,7 +178,11 @@ def join_words(list pieces not None):
 
 
 cdef Py_ssize_t check_ends(bytes ends, bytes text) except -1:
-    """Return the number of texts; IndexError if one is outside, ValueError for invalid `ends`."""
+    """Return the number of texts: text `i` is `text` from `ends[i]` to `ends[i + 1]` (int64).
+
+    ValueError if `ends` is empty or not a whole number of int64, IndexError if a text is not in
+    `text` or ends before it begins.
+    """
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef Py_ssize_t text_count = PyBytes_GET_SIZE(ends) // 8 - 1, i
     if text_count < 0:

@@ -1,8 +1,8 @@
 """The sections of cubins of a build tree, file after file, as columns for an index.
 
 Files are read one by one into the same buffer: no new memory is requested, and the bytes are still
-in the processor's cache when they are hashed. `pylink.fleet.fragment` opens the files that are not
-plain cubins or have changed since the tree was read.
+in the processor's cache when they are hashed. Python code (`pylink.fleet.contents`) reads those
+files that may contain others, are large, or have changed since the tree was read.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -27,8 +27,9 @@ from read.filekinds cimport input_kind
 
 def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher):
     """Return an IndexedKind (a byte) for each file, and the objects and sections of cubins."""
-    # Files of more than `largest` bytes are not read. `first` is the number of the first cubin in
-    # the index, `hasher` the address of the function that hashes contents, or 0 for no hashes.
+    # `files` are columns of a census (`file_columns`). Files of more than `largest` bytes are not
+    # read. `first` is the number of the first cubin in the index, `hasher` the address of the
+    # function that hashes contents, or 0 for hashes of zeros.
     cdef list names
     cdef bytes roots, ends, text, stamps
     names, roots, ends, text, stamps = files
@@ -39,7 +40,7 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
     cdef Columns columns
     cdef Vec paths              # uint8_t: paths that end with NUL
     cdef const char* path
-    cdef bytes buffer_bytes     # not of large pages, since most files are smaller than one
+    cdef bytes buffer_bytes     # without large pages, since most files are smaller
     cdef uint8_t* buffer
     cdef Scratch scratch
     if PyBytes_GET_SIZE(stamps) != file_count * <Py_ssize_t>sizeof(Stamp) or largest < 0:
@@ -67,7 +68,7 @@ def read_cubins(files not None, int64_t largest, int64_t first, uintptr_t hasher
 
 
 cdef int join_paths(Vec* paths, list names, bytes roots, bytes ends, bytes text) except -1:
-    """Append the path of each file, root and `/` and path below it, with a NUL at its end."""
+    """Append the path of each file: its root, `/`, its path below the root, and a NUL."""
     cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
     cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
     cdef const char* base = PyBytes_AS_STRING(text)
@@ -93,14 +94,15 @@ cdef bint read_file(Columns* columns, const char* path, const Stamp* stamp, uint
     """Read a file into `buffer`, set its kind and list it if it is a cubin; False without memory.
 
     The kind stays INDEXED_UNDECIDED if the file differs from `stamp` (its size, times and inode
-    when the tree was read), cannot be read, or may contain other files, as an archive does.
+    when the tree was read), cannot be read, or may contain other files, as an archive does. Of an
+    unknown stamp only the size is compared.
     """
     cdef Stat status
     cdef Stamp now
     cdef uint64_t size = 0, limit = <uint64_t>stamp.size + 1
     cdef ssize_t count = 1
     cdef uint8_t kind
-    # O_NONBLOCK: the file may have been replaced by a pipe, whose size differs below.
+    # O_NONBLOCK: opening a pipe that replaced the file does not wait; S_ISREG rejects it below.
     cdef int descriptor = c_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
     if descriptor < 0:
         return True
@@ -121,7 +123,7 @@ cdef bint read_file(Columns* columns, const char* path, const Stamp* stamp, uint
     kind = input_kind(buffer, size)
     if kind in (IN_HOST, IN_FATBIN, IN_ARCHIVE, IN_THIN_ARCHIVE, IN_SHARED):
         return True
-    if has_prefix(buffer, size, b"PK\x03\x04"):     # a zip file: no link takes one
+    if has_prefix(buffer, size, b"PK\x03\x04"):     # a zip file, which `input_kind` does not know
         return True
     indexed_kind[0] = INDEXED_OTHER
     # e_machine ends at byte 20.

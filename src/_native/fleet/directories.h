@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 
-/* Return the next entry; NULL at the end, with `error` 0, and after a failure, with its errno. */
+/* Return the next entry, or NULL at the end or after a failure. Sets *error to errno or 0. */
 static struct dirent* pylink_next_entry(DIR* directory, int* error) {
     errno = 0;
     struct dirent* entry = readdir(directory);

@@ -43,19 +43,22 @@ ctypedef struct Directory:
     uint64_t size               # bytes of `path`
     int error                   # errno of a failure to read it, or 0
     Vec files                   # DirectoryFile
-    Vec subdirectories          # uint64_t, two for each: offset of its path in `text`, and size
-    Vec text                    # uint8_t: paths of files and subdirectories
+    Vec subdirectories          # uint64_t, two for each: offset of its path in `text`, path size
+    Vec text                    # uint8_t: paths of files below the root, of subdirectories whole
 
 # Directories of one depth, which threads read together, and the limits for all their files.
 ctypedef struct Level:
     Directory* directories
     const char* skipped         # path of a directory that is not read, or empty
-    int64_t largest             # bytes of the largest file that is listed
+    int64_t largest             # bytes: larger files are not listed
     int64_t youngest            # ns: the stamp of a file that changed later becomes unknown
 
 
 cdef inline void read_directory(void* context, size_t item) noexcept nogil:
-    """List the entries of directory number `item` of `context`, a Level, or set its `error`."""
+    """List the files and subdirectories of a directory; a failure sets the directory's `error`.
+
+    It is number `item` of the directories of `context`, a Level.
+    """
     cdef Level* level = <Level*>context
     cdef Directory* directory = &level.directories[item]
     cdef DIR* stream = opendir(directory.path)

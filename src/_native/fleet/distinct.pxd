@@ -7,14 +7,14 @@ from base.scratch cimport Scratch, scratch_free, scratch_init, scratch_nones
 from base.vector cimport Vec, vec_append, vec_extend
 
 cdef enum:
-    FIRST_SLOTS = 1024          # slots of a new hash table, a power of two; it doubles as it fills
+    FIRST_SLOTS = 1024          # slots of a new hash table, a power of two; half full, it doubles
 
 
 cdef inline bint find_distinct(const Vec* values, Vec* distinct, Vec* numbers) noexcept nogil:
     """Append distinct values, and for each row the number of its value; False without memory.
 
-    If there are more distinct values than half of the rows, `distinct` stays empty, and `numbers`
-    have no meaning: a dictionary would not be smaller than the column.
+    `distinct` must be empty. It stays empty, and `numbers` have no meaning, if more than
+    half of the values are distinct: a dictionary would save little.
     """
     cdef int32_t* number = <int32_t*>vec_extend(numbers, values.count)
     cdef Scratch scratch
@@ -31,8 +31,8 @@ cdef inline bint number_values(const Vec* values, Vec* distinct, int32_t* number
                                Scratch* scratch) noexcept nogil:
     """Append distinct values, and set the number of each row's value; False without memory.
 
-    If there are more distinct values than half of the rows, `distinct` becomes empty. `scratch` is
-    empty, and gets the hash table.
+    `distinct` must be empty; it is empty again at the end if more than half of the values are
+    distinct. `scratch` is empty, and gets the hash table.
     """
     cdef size_t width = values.row, i, slot, limit = values.count // 2
     cdef size_t mask = FIRST_SLOTS - 1
@@ -79,7 +79,7 @@ cdef inline void insert_value(int32_t* slots, size_t mask, const Vec* distinct,
 
 
 cdef inline bint is_equal(const uint8_t* left, const uint8_t* right, size_t width) noexcept nogil:
-    """Return whether two values are equal, without memcmp: its calls took a tenth of a run."""
+    """Return whether two values are equal, without memcmp, whose calls would take longer."""
     cdef uint64_t a = 0, b = 0
     if width == 4:
         memcpy(&a, left, 4)
@@ -95,7 +95,8 @@ cdef inline bint is_equal(const uint8_t* left, const uint8_t* right, size_t widt
 
 
 cdef inline size_t hash_value(const uint8_t* value, size_t width) noexcept nogil:
-    """Return a hash of a value of 4, 8 or 16 bytes; the factors mix all bits into the low ones."""
+    """Return a hash of a value of 4, 8 or 16 bytes; its low bits depend on most bits of the value.
+    """
     cdef uint64_t low = 0, high = 0
     if width == 4:
         memcpy(&low, value, 4)

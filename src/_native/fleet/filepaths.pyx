@@ -9,9 +9,9 @@ from base.nameindex cimport NameIndex, NameSlot, index_find, scratch_index
 from base.scratch cimport Scratch, scratch_free, scratch_init
 
 
-# The path of file i is from ends[i] to ends[i + 1] (int64) in `text`, and its row of `directories`
-# is numbers[i] (int32). A file whose name ends in one of `directory_suffixes`, such as an archive,
-# counts as a directory, whose row of `are_containers` is True.
+# The path of file i is from ends[i] to ends[i + 1] (int64) in `text`, and its directory is
+# directories[numbers[i]] (int32). A file whose name ends in one of `directory_suffixes`, such as an
+# archive, counts as a directory; `are_containers` is True for it.
 def directories_of(bytes ends not None, bytes text not None, list directory_suffixes not None):
     """Return the directories of files: (directories, are_containers, numbers)."""
     cdef Py_ssize_t file_count = PyBytes_GET_SIZE(ends) // 8 - 1, i
@@ -45,8 +45,8 @@ def directories_of(bytes ends not None, bytes text not None, list directory_suff
                     is_container = True
             while not is_container and size and path[size - 1] != c"/":
                 size -= 1
-            # Keys of directories end in a slash or are empty. Those of containers (files that count
-            # as directories) do not.
+            # A directory's key ends in a slash or is empty. That of a container (a file that counts
+            # as a directory) ends in the file's name, so it differs.
             slot = index_find(&index, path, <uint32_t>size)
             check_memory(slot != NULL)
             if slot.value < 0:

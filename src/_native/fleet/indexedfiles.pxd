@@ -1,4 +1,5 @@
-# The files of an index of build trees, whose top directories are roots; a hash table finds them.
+# The files of an index of build trees, and a hash table that finds a file by its root and path. A
+# root is the top directory of a build tree.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
@@ -9,7 +10,7 @@ from fleet.stamps cimport Stamp
 # The files in the first block of an index's state file, as they lie in it, and their hash table.
 # They do not change: a file that changed later has an Indexed, and its row here is M_REPLACED.
 ctypedef struct Base:
-    const int64_t* end          # by row: where its path ends in `text`; a 0 stands before the first
+    const int64_t* end          # the path of row `i` is `text` from end[i] to end[i + 1]
     const Stamp* stamp          # by row: the file's stamp
     const int32_t* root         # by row: number of its root
     const uint8_t* text         # all paths, one after the other
@@ -33,7 +34,7 @@ ctypedef struct Indexed:
 
 
 cdef inline uint64_t hash_path(uint32_t root, const uint8_t* path, size_t size) noexcept nogil:
-    """Return the hash of a file; the factor makes it differ for equal paths below two roots."""
+    """Return the hash of a root and a path; the factor makes it differ by root for one path."""
     return hash_name(path, size) ^ root * 0x9e3779b97f4a7c15ULL
 
 
@@ -58,7 +59,10 @@ cdef inline int64_t find_row(const Base* base, uint32_t root, const uint8_t* pat
 
 
 cdef inline bint is_inside(NameIndex* index, const uint8_t* path, uint32_t length) noexcept nogil:
-    """Return whether `path`, or a directory above it ("" is the root), has value 0 in `index`."""
+    """Return whether `path` or a directory above it ("" is the root) is a name in `index`.
+
+    The caller has set the value of each name there to 0.
+    """
     cdef int64_t size
     cdef NameSlot* slot
     for size in range(<int64_t>length, -1, -1):

@@ -16,7 +16,7 @@ ctypedef struct ListedFile:
     const Stamp* stamp          # the file's version: its size, times and inode
     uint32_t size               # bytes of the path
     uint32_t root               # number of the root
-    uint32_t rank               # position of the root's name among the sorted names of all roots
+    uint32_t rank               # position of the root's name in the sorted names (`sort_columns`)
 
 
 cdef inline int list_file(Vec* listed, uint32_t root, const uint8_t* path, size_t size,

@@ -1,7 +1,7 @@
-# Writes levels, numbers and text in the encodings of a Parquet file. Levels say which rows have a
-# value. A run is one number and how often it stands (at least eight times, or in all rows), or
-# groups of eight numbers with `bits` bits each. It begins with a varint: twice the count of
-# repeats, or twice the count of groups plus 1. Example with 1 bit:
+# Writes levels, numbers and texts in the encodings of a Parquet file. Levels say which rows have a
+# value. Levels and numbers are stored as runs. A run is one number that repeats (at least eight
+# times, or in all rows), or groups of eight numbers with `bits` bits each. A run begins with a
+# varint: 2 * repeats for a number that repeats, 2 * groups + 1 for groups. Example with 1 bit:
 #
 #     1 0 1 1 0 0 0 0   1 (20 times)    03 0d   28 01    groups: 1 of 0b00001101; repeats: 20 of 1
 
@@ -106,7 +106,7 @@ cdef inline bint put_packed(Vec* page, const int32_t* numbers, size_t count,
                             uint8_t bits) noexcept nogil:
     """Append a run of bit-packed numbers, padded with zeros to full groups of eight.
 
-    False without memory.
+    A `count` of 0 appends nothing. False without memory.
     """
     cdef size_t groups = (count + GROUP - 1) // GROUP, i
     cdef uint64_t bits_to_write = 0

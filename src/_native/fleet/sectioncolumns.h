@@ -9,7 +9,8 @@ static inline uint64_t pylink_big_endian(uint64_t value) {
     return __builtin_bswap64(value);
 }
 
-/* Families whose sections have suffixes, such as `.text.F` and `.nv_debug_ptx_txt.HASH`. */
+/* Families whose sections have suffixes, such as `.text.F` and `.nv_debug_ptx_txt.HASH`, except for
+   the numbered constant banks (`.nv.constant0.F`), which `stem_size` finds itself. */
 static const char* const pylink_stems[] = {
     ".text",
     ".nv.info",

@@ -1,9 +1,10 @@
 # Lists the sections of cubins as columns of a table. Names are numbers of a dictionary, since
 # nearly all of them repeat.
 #
-# Unlike the reader of a link, this one reads only section headers. It accepts any cubin: of another
-# release, already linked, or with unknown kinds of sections. A cubin with invalid headers gets a
-# fault and no sections; other cubins are not affected.
+# Unlike the reader of a link, this one reads only headers and names of sections; it hashes their
+# bytes, but does not interpret them. It accepts any cubin: of another release, already linked, or
+# with unknown kinds of sections. A cubin with invalid headers gets a fault and no sections; other
+# cubins are not affected.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, strlen
@@ -39,16 +40,17 @@ ctypedef struct Hash128:
 ctypedef Hash128 (*Hasher)(const void* data, size_t size) noexcept nogil
 
 cdef enum:
-    # Limit of the sum of section sizes, as a multiple of the file's size. Plain and Mercury debug
-    # data may share bytes; damaged headers must not make hashing slow.
+    # Limit of the sum of section sizes, as a multiple of the file's size; beyond it the fault is
+    # X_SUM. It is above 1, since plain and Mercury debug data may share bytes. Without it, damaged
+    # headers could make hashing slow.
     SHARED_BYTES = 4
     STEMS = 7                   # number of entries of STEM
 
 # One cubin.
 cdef packed struct ObjectItem:
     uint32_t fault              # an IndexFault; 0 (NONE): the sections are listed
-    uint32_t section            # number of the section with the fault
-    uint32_t sm                 # SM number
+    uint32_t section            # number of the section with the fault, or 0
+    uint32_t sm                 # SM number; 0 for an unknown OS ABI
     uint32_t type               # e_type
     uint64_t size               # bytes of the file
     uint64_t count              # number of listed sections
@@ -78,12 +80,12 @@ ctypedef struct Columns:
     Vec suffix                  # int32_t: number in `suffixes`
     Vec type                    # uint32_t: sh_type
     Vec info                    # uint32_t: sh_info
-    Vec offset                  # uint64_t: file offset of the bytes, 0 for NOBITS
+    Vec offset                  # uint64_t: file offset of the bytes, 0 without bytes (`has_bytes`)
     Vec size                    # uint64_t: sh_size
-    Vec stored                  # uint64_t: number of bytes in the file, 0 for NOBITS
-    Vec own                     # uint64_t: bytes that no header and no section before it has
+    Vec stored                  # uint64_t: number of bytes in the file, or 0
+    Vec own                     # uint64_t: bytes in no header and no section before it (by offset)
     Vec align                   # uint64_t: sh_addralign
-    Vec digest                  # Hash128 in canonical form, of the bytes in the file
+    Vec digest                  # Hash128 in canonical form, of the section's bytes in the file
     Dictionary families
     Dictionary suffixes
     NameIndex names             # number in `halves` of each distinct section name
@@ -149,7 +151,7 @@ cdef inline void start_columns(Columns* columns, Scratch* scratch, Hasher hasher
 
 
 cdef inline tuple columns_to_tuple(Columns* columns):
-    """Return the result of `list_sections` of sectionindex.pyi: `Columns` there."""
+    """Return the columns as a tuple for Python code: `Columns` of sectionindex.pyi."""
     return (vec_to_bytes(&columns.objects),
             (vec_to_bytes(&columns.object), vec_to_bytes(&columns.number),
              vec_to_bytes(&columns.family), vec_to_bytes(&columns.suffix),
@@ -195,7 +197,10 @@ cdef inline bint list_object(Columns* columns, const uint8_t* data, uint64_t siz
 
 
 cdef inline bint check_headers(ObjectItem* row, const ElfFile* elf) noexcept nogil:
-    """Return whether the headers and sizes of all sections are valid; else set a fault in `row`."""
+    """Return whether headers, names and sizes of all sections are valid; set the fault of `row`.
+
+    The fault is 0 (X_NONE) if they are valid.
+    """
     cdef const Shdr* header
     cdef const char* name
     cdef uint64_t i, names = 0, stored = 0      # bytes so far of all names, and of all contents
@@ -309,7 +314,7 @@ cdef inline const Halves* find_halves(Columns* columns, const uint8_t* name) noe
 
 
 cdef enum:
-    BANK_NUMBER = 12        # offset of a constant bank's number: bytes of ".nv.constant"
+    BANK_NUMBER = 12        # bytes of ".nv.constant", which a constant bank's number follows
 
 
 cdef inline size_t skip_word(const uint8_t* name, size_t length, size_t offset,

@@ -14,8 +14,9 @@ cdef extern from "<dlfcn.h>" nogil:
     int RTLD_LAZY
 
 
-# `extents` has a row (offset u64, size u64) in the arena for each cubin; `first` is the number of
-# the first one in the index, and `hasher` the address of a function like `XXH3_128bits`, or 0.
+# `extents` has a row for each cubin: its offset in the arena (u64) and its size (u64). `first` is
+# the number that the first cubin gets in the index. `hasher` is the address of a function like
+# `XXH3_128bits`, or 0 for digests of zeros.
 def list_sections(bytes arena not None, bytes extents not None, int64_t first, uintptr_t hasher):
     """Return the objects and sections of every cubin in the arena."""
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)

@@ -9,7 +9,7 @@
 #     4, with an immediate offset       5: 00, 0c to 0e: 47 00 02     4 bytes at 1c
 #     2, indexed by a register          0c and 0d: 41 00, 11: 0a      2 bytes at 1c
 #
-# If code uses the offset as a plain number (R_CUDA_ABS16_32), no record contains it.
+# Code that uses the offset as a plain number (R_CUDA_ABS16_32) has it in no record.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -42,7 +42,8 @@ ctypedef struct ConstantReference:
 cdef inline uint32_t bank_of(const OutRow* outs, OutNumber home) noexcept nogil:
     """Return the bank of a constant whose section is the OutRow `home`.
 
-    `home` is -1 for the pool of a function that no kernel reaches, which has no section.
+    `home` is -1 for a constant in the pool of a function that no kernel reaches: the output has no
+    section for that pool.
     """
     return outs[home].bank if home >= 0 else POOL_BANK
 
@@ -109,7 +110,8 @@ cdef inline bint patch_capsule(uint8_t* capsule, uint64_t size, const ConstantRe
     """Write the values of a function's references into the records of its capsule.
 
     `references` are sorted by offset. The walk goes slot by slot: a slot is one instruction, or
-    those that one record expands to (exits/capsule.pxd). False if the capsule breaks its format.
+    those that one record expands to (exits/capsule.pxd). A reference is skipped if its record holds
+    no operand of its bank. False if the capsule breaks its format or ends before a reference.
     """
     cdef uint64_t record_offset, code_end = 0
     cdef uint32_t slot_count, k

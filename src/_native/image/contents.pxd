@@ -33,10 +33,10 @@ cdef extern from "image/contents.h":
 
 cdef enum:
     LONGEST_GAP = 4096          # bytes between two extents of a window; a longer gap ends it
-    # Kind of windows of contents, and of string tables, whose bytes are only copied. Other windows
-    # have HEADERS or a K_ number.
+    # `kind` of windows of contents, and of windows of string tables, which are only copied. Other
+    # windows have HEADERS or a K_ number.
     CONTENTS = 0
-    RUN_SECTIONS = 2048         # sections of a run, which one thread looks at
+    RUN_SECTIONS = 2048         # sections that a thread handles at a time: a run
     SECTION_BYTES = 64          # cost of looking at a section: bytes copied in the same time
 
 
@@ -70,16 +70,17 @@ cdef inline bint is_copied(const Contents* contents, SectionCounter section) noe
     if (out < 0 or is_nobits(&contents.placed.outs[out])
             or contents.placed.places[out].contents != FROM_INPUTS):
         return False
-    # A section with a stand-in was folded: an equal section of an earlier input has its bytes.
+    # A section with a stand-in was folded: an equal section of another input has its bytes.
     if contents.merged.stand_ins != NULL and contents.merged.stand_ins[section] >= 0:
         return False
-    # The layout gave other contents to an output section that it made smaller.
+    # A section that does not fit is not copied: the layout has made its output section smaller, and
+    # given it other contents.
     return (contents.merged.base[section] + contents.objects.sections[section].size
             <= contents.placed.places[out].size)
 
 
-# The tables with which threads list the extents, run by run (RUN_SECTIONS). Several threads do it,
-# since reading the rows that say what an extent is, which lie far apart, takes longer than sorting.
+# The tables with which threads list the extents, in runs of RUN_SECTIONS sections. Several threads
+# do it, since the rows that describe an extent lie far apart; reading them takes the longest time.
 ctypedef struct Listing:
     Contents* contents
     uint8_t* copied                 # by input section: 1 if `is_copied`
@@ -185,9 +186,9 @@ cdef inline void prefetch_section(const Listing* listing, size_t i) noexcept nog
 
 
 cdef inline void list_run(void* context, size_t run) noexcept nogil:
-    """List the extents of run number `run` of the output's sections: in the order of their headers.
+    """List the extents of run number `run` of the output's sections, in the order of headers.
 
-    The pieces of one section are in input order.
+    The pieces of one section are in input order. `context` is a Listing.
     """
     cdef const Listing* listing = <const Listing*>context
     cdef const Contents* contents = listing.contents
@@ -290,7 +291,7 @@ cdef inline bint list_windows(Contents* contents, Scratch* scratch,
                 window.source = extents[i].source
             end = window.start
         else:
-            window.source = NULL    # if it was set, this extent overlaps a long one: both are made
+            window.source = NULL    # it may overlap a long extent: `make_contents` writes both
         window.last = i + 1
         end = max(end, extents[i].offset + extents[i].size)
         window.size = end - window.start
@@ -304,7 +305,8 @@ cdef inline bint list_windows(Contents* contents, Scratch* scratch,
 cdef inline bint sort_patches(Contents* contents, Scratch* scratch) noexcept nogil:
     """Fill `patch_order`: patches sorted by window, by a counting sort, which is stable.
 
-    Patches outside of all windows are omitted. False without memory.
+    Patches outside of all windows are omitted. A window with a patch loses its `source`, so that
+    `make_contents` writes it. False without memory.
     """
     cdef Window* windows = <Window*>contents.windows.data
     cdef uint32_t patches_before = 0
@@ -358,7 +360,7 @@ cdef inline void make_contents(void* context, const Window* window, uint8_t* to)
     cdef const CopyExtent* extents = <const CopyExtent*>contents.extents.data
     cdef const CopyExtent* extent
     cdef const PatchRow* patch
-    cdef uint64_t offset = 0, start, skipped    # two offsets in the window, bytes of the extent
+    cdef uint64_t offset = 0, start, skipped    # offsets in the window; `skipped`: bytes
     cdef size_t i
     for i in range(window.first, window.last):
         extent = &extents[i]
@@ -409,7 +411,7 @@ cdef inline void write_entries(const Contents* contents, const OutRow* row,
 
 cdef inline void finish_capsule(Contents* contents, const CopyExtent* extent,
                                 uint8_t* to) noexcept nogil:
-    """Write the section index of its .text into a capsule, and the offsets in constant banks."""
+    """Write into a capsule the section index of its .text, and the offsets in constant banks."""
     cdef const OutRow* row = &contents.placed.outs[extent.out]
     cdef uint16_t text_index = <uint16_t>contents.placed.section_index[row.twin]
     cdef size_t count

@@ -36,7 +36,7 @@ cdef enum:
 
 
 cdef inline uint64_t early_strings_size(Writer* writer, uint64_t size) noexcept nogil:
-    """Return the bytes of .strtab in the mercury file; `size` are those in the final file.
+    """Return the size of .strtab in the mercury file; `size` is that in the final file.
 
     The second program adds names of constant banks at the end: those of .nv.constant0.K, and the
     final names of renamed banks. The bytes before these names are the mercury file's.
@@ -61,10 +61,10 @@ cdef inline bint is_late(const OutRow* row) noexcept nogil:
 
 cdef inline uint64_t early_size(Writer* writer, OutNumber section, uint64_t shstrtab_size,
                                 int64_t note, uint32_t late_compat) noexcept nogil:
-    """Return the bytes of a section (OutRow) in the mercury file.
+    """Return the size of a section (OutRow) in the mercury file, 0 if it has no bytes there.
 
-    `shstrtab_size` are the bytes of .shstrtab there, `note` those by which nvlink's .note.nv.tkinfo
-    is longer than ours, `late_compat` those that the second program adds to .nv.compat.
+    `shstrtab_size` is the size of .shstrtab there. nvlink's .note.nv.tkinfo is longer than ours by
+    `note` bytes, and the second program adds `late_compat` bytes to .nv.compat.
     """
     cdef const OutRow* row = &writer.placed.outs[section]
     cdef uint64_t size = writer.placed.places[section].size
@@ -199,7 +199,7 @@ cdef inline bint list_headers(Vec* windows, Writer* writer) noexcept nogil:
 
 
 cdef inline void make_headers(Writer* writer, const Window* window, Shdr* to) noexcept nogil:
-    """Write a window of section headers. Header 0 has their number if e_shnum is too small."""
+    """Write a window of section headers. Header 0 has the number of all if e_shnum is too small."""
     cdef OutNumber ahead
     cdef size_t i
     for i in range(window.first, window.last):
@@ -227,7 +227,8 @@ cdef inline void start_header(Ehdr* header, Writer* writer, uint64_t segments) n
     header.e_type = ET_EXEC if writer.objects.executable else ET_REL
     header.e_machine = EM_CUDA
     header.e_shoff = writer.placed.table_offset
-    # Bits 24 to 31 have the index of .note.nv.cuinfo, at most 255; from sm_100 on its low 8 bits.
+    # Bits 24 to 31 of e_flags have the index of .note.nv.cuinfo: before sm_100 255 if it is larger,
+    # from sm_100 on its low 8 bits.
     if not writer.objects.traits & TRAIT_MERCURY:
         cuinfo = min(cuinfo, <uint32_t>0xff)
     header.e_flags = cuinfo << 24

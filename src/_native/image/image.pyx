@@ -44,7 +44,10 @@ cdef class Canvas:
 
     @staticmethod
     def on_file(int descriptor, size_t size):
-        """Return a canvas on an empty file, and give it `size` bytes; None if that fails."""
+        """Return a canvas on an empty file that is open for writing, and set the file's size.
+
+        None if the file cannot have this size.
+        """
         cdef bint done
         with nogil:
             done = reserve(descriptor, size)
@@ -79,7 +82,7 @@ cdef int expect_size(Canvas image, PlacedTables placed) except -1:
 
 cdef void start_queue(WindowQueue* queue, Canvas image, MakeWindow make, void* context,
                       Vec* windows):
-    """Set up a queue of windows, whose bytes `make` writes from the data in `context`."""
+    """Set up a queue of windows; `make` writes those without a source from data in `context`."""
     memset(queue, 0, sizeof(WindowQueue))
     queue.make = make
     queue.context = context
@@ -98,7 +101,7 @@ cdef int raise_error(int error) except -1:
 
 
 cdef int put_bytes(Canvas image, uint64_t offset, const void* data, size_t size) except -1:
-    """Write a few bytes at an offset of the output, over what the windows wrote."""
+    """Write a few bytes at an offset of the output, over what is there."""
     cdef int error = 0
     with nogil:
         if image.data != NULL:
@@ -108,8 +111,8 @@ cdef int put_bytes(Canvas image, uint64_t offset, const void* data, size_t size)
     return raise_error(error)
 
 
-# The functions that write contents return the lowest section (OutRow) that is a capsule and breaks
-# its format, or -1.
+# `write_contents` and `write_output` return the lowest OutRow of a capsule that breaks its format,
+# or -1.
 def write_contents(Canvas image not None, PlacedTables placed not None, Patches patches not None):
     """Write the contents of every section, with the fields of `patches` filled."""
     return write_image(image, placed, patches, False, False)
@@ -138,9 +141,10 @@ cdef void make_window(void* context, const Window* window, uint8_t* to) noexcept
 
 cdef write_image(Canvas image, PlacedTables placed, Patches patches, bint with_tables,
                  bint preserved):
-    """Write contents of sections and, with `with_tables`, symbol tables, string tables and headers.
+    """Write contents of sections and, with `with_tables`, what `write_tables` writes.
 
-    Returns the lowest section (OutRow) that is a capsule and breaks its format, or -1.
+    `preserved` is the field of Writer. Returns the lowest OutRow of a capsule that breaks its
+    format, or -1.
     """
     cdef Output output
     cdef Contents* contents = &output.contents
@@ -184,7 +188,7 @@ cdef write_image(Canvas image, PlacedTables placed, Patches patches, bint with_t
 
 
 cdef void bind_contents(Contents* contents, PlacedTables placed, Patches patches):
-    """Fill Contents with views of the tables; the caller sets up the vectors."""
+    """Fill Contents with views of the tables; the caller sets up vectors and `span_bytes`."""
     memset(contents, 0, sizeof(Contents))
     placed.merged.objects.view(&contents.objects)
     placed.merged.view(&contents.merged)
@@ -224,7 +228,7 @@ def write_tables(Canvas image not None, PlacedTables placed not None, *, bint pr
     raise_error(error)
 
 
-# `identity` has OS ABI and ABI version as two bytes, e_version, e_flags. nvlink's .note.nv.tkinfo
+# `identity` has two bytes (OS ABI, ABI version), e_version, and e_flags. nvlink's .note.nv.tkinfo
 # is longer than ours by `note` bytes, and the second program (docs/order.md) adds `late_compat`
 # bytes to .nv.compat; .nv.merc.nv.shared.reserved.0 depends on both.
 def write_header(Canvas image not None, PlacedTables placed not None, tuple identity not None,
@@ -292,7 +296,10 @@ cdef bint list_strings(Vec* windows, Writer* writer, uint16_t kind,
 
 
 cdef void make_table(void* context, const Window* window, uint8_t* to) noexcept nogil:
-    """Write a window of section headers or symbols to `to`; `context` is a Writer."""
+    """Write a window of section headers, symbols or section indices of symbols to `to`.
+
+    `context` is a Writer.
+    """
     if window.kind == HEADERS:
         make_headers(<Writer*>context, window, <Shdr*>to)
     else:

@@ -1,7 +1,7 @@
 # Writing a resolved field into bytes of the output.
 #
-# The position of a field is counted in bits from r_offset on, little endian. Names of relocation
-# types end in width and position: R_CUDA_ABS32_20 has 32 bits from bit 20 on
+# The position of a field is counted in bits from r_offset on, little endian. Many names of
+# relocation types end in width and position: R_CUDA_ABS32_20 has 32 bits from bit 20 on
 # (pylink/facts/relocations.py).
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -18,7 +18,8 @@ cdef inline uint64_t bits_of(const RelocationFacts* facts, uint64_t value,
                              uint32_t bank) noexcept nogil:
     """Return what the field contains for a value, by the form of the relocation type.
 
-    `bank` is the number of the symbol's constant bank, which some fields contain, too.
+    `bank` is the number of the symbol's constant bank, which some fields contain, too. A form that
+    is not listed here gives 0.
     """
     if facts.form == FORM_WHOLE:
         return value

@@ -9,7 +9,8 @@ For example, three relocations in code:
     the same variable, by REL       in field   0x40, which is added to the field
     constant of bank 3 at 0x10      4          0x14, with the bank
 
-`resolve_values` makes a row for each relocation, with the offset of its field in the image:
+`resolve_values` makes a row (PatchRow) for each relocation that needs one, with the offset of its
+field in the image:
 
 1. `is_done_elsewhere` finds relocations of mercury sections that need no row: their bytes are
    those of the plain section, which lies at the same place, or `patch_capsule` fills them.
@@ -144,8 +145,8 @@ cdef inline void resolve_value(const Patching* patching, const FixupRow* fixup,
         row.value = patching.placed.values[fixup.entity]
     elif entity.flags & EF_UNSIZED and entity.kind == E_SHARED:
         # An extern array: S is its own address, or the address that all arrays have in this
-        # function, or -1 in data outside of functions. `dynamic` has both addresses, by entity:
-        # of an array its own, of a function that of all arrays in it.
+        # function, or -1 in data outside of functions. `dynamic` is by entity: for an array its own
+        # address, for a function the one of all arrays that it uses.
         if patching.arrays_by_name:
             row.value += patching.placed.dynamic[fixup.entity]
         elif fixup.function >= 0:
@@ -166,7 +167,8 @@ cdef inline void resolve_value(const Patching* patching, const FixupRow* fixup,
 cdef inline uint32_t plain_type(const FixupRow* fixup) noexcept nogil:
     """Return the plain type by which a fixup's field is filled; R_CUDA_NONE if none can fill it.
 
-    A mercury type has a plain twin; with FIXUP_CLEAR the type writes zeros.
+    A mercury type has a plain twin. With FIXUP_CLEAR the result is a type that writes zeros; such a
+    type without FIXUP_CLEAR gives R_CUDA_NONE.
     """
     cdef const RelocationFacts* facts = facts_of(fixup.type)
     if fixup.how & FIXUP_CLEAR:

@@ -60,7 +60,8 @@ cdef inline void write_symbol(Writer* writer, const OutSymbolRow* row, Sym* out,
             out.st_size = 0
         out.st_value = source.value
         if entity.kind == E_SHARED and home >= 0:
-            # Undefined extern arrays have a place; an instance, one symbol for a kernel's, is weak.
+            # Undefined extern arrays have a place. An instance (a kernel's symbol of its arrays) is
+            # weak.
             if is_instance(entity):
                 binding = STB_WEAK
             out.st_value = writer.placed.symbol_values[row.entity]
@@ -107,9 +108,9 @@ cdef inline void change_to_mercury(Writer* writer, const OutSymbolRow* row, Sym*
                                    uint32_t* shndx_entry) noexcept nogil:
     """Change an entry of .symtab into the entry of .nv.merc.symtab.
 
-    The new entry names the mercury form of the symbol's section. It has the type of the symbol in
-    the input, and for a function the size of the mercury form. `shndx_entry` is its entry in
-    .nv.merc.symtab_shndx, or NULL without that table.
+    The new entry names the mercury twin of the symbol's section, if that exists. A function has the
+    size of its mercury form, another defined symbol the type that it has in the input.
+    `shndx_entry` is the entry in .nv.merc.symtab_shndx, or NULL without that table.
     """
     cdef const EntityRow* entity
     cdef OutNumber home, twin       # OutRows of the symbol's section and of its twin, or -1
@@ -144,7 +145,9 @@ cdef inline void change_to_mercury(Writer* writer, const OutSymbolRow* row, Sym*
 cdef inline void count_locals(Writer* writer) noexcept nogil:
     """Set `locals`, sh_info of both tables: one more than the index of the last local symbol.
 
-    Without a local symbol it is 1 in .symtab, for the null symbol, but 0 in .nv.merc.symtab.
+    Without a local symbol it is 1 in .symtab, for the null symbol, but 0 in .nv.merc.symtab. A
+    symbol of PART_GLOBAL that `write_symbol` makes local counts only in .nv.merc.symtab of a lean
+    file (from CUDA 13.5 on).
     """
     cdef const OutSymbolRow* row
     cdef uint32_t shndx_entry = 0
@@ -180,7 +183,7 @@ cdef inline bint list_symbols(Vec* windows, Writer* writer) noexcept nogil:
 
 
 cdef enum:
-    SYMBOLS_AHEAD = 6           # symbols between two of the fetches for a symbol
+    SYMBOLS_AHEAD = 6           # distance in symbols of two steps of `prefetch_symbols`
 
 
 cdef inline void prefetch_home(Writer* writer, OutNumber home) noexcept nogil:
@@ -205,8 +208,8 @@ cdef inline void prefetch_symbols(Writer* writer, size_t i, size_t end,
                                   bint is_mercury) noexcept nogil:
     """Fetch rows of the symbols that follow `i` into the cache, in three steps, or four.
 
-    Each row says where the next one is: OutSymbolRow; EntityRow; SymbolRow and OutRow; the OutRow's
-    mercury twin.
+    Each row says where the next one is: OutSymbolRow; EntityRow; SymbolRow and OutRow; for mercury
+    tables also the OutRow's mercury twin. `end` is one after the window's last symbol.
     """
     cdef const OutSymbolRow* row
     cdef const SymbolRow* source

@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Give an empty file its size, and reserve disk space if the system can. Returns 0 if the file
-   cannot have the size. fallocate is the system's own call: where the file system does not support
-   it, the C library's posix_fallocate would write to every page. */
+/* Give an empty file its size, and reserve disk space if the system can. Returns 1, or 0 if the
+   file cannot have the size. fallocate is the system's own call: where the file system does not
+   support it, the C library's posix_fallocate would write to every page. */
 static int pylink_reserve(int file, uint64_t size) {
     int result = -1;
     if (size > (uint64_t)INT64_MAX)

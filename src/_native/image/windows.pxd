@@ -1,10 +1,11 @@
 # Writing the output, to memory or to a file: in windows, which are runs of bytes of the output.
 # Each thread takes the next window that no thread has begun, in the order of the output.
 #
-# If the output is in memory, a window is made in its place. If it is a file, a thread makes each of
-# its windows in one buffer, and writes the file from there. A mapped file, or the whole image in
-# memory, would take as many new pages as the output has, and a large link waits longer for new
-# pages than for anything else (`base/hugepages.pxd`).
+# If the output is in memory, a window is made in its place. If it is a file, a thread makes its
+# windows in one buffer, one after the other, and writes the file from there; a window with a
+# `source` is written from that. A mapped file, or the whole image in memory, would take as many new
+# pages as the output has, and a large link waits longer for new pages than for anything else
+# (`base/hugepages.pxd`).
 
 from libc.errno cimport EINTR, EIO, ENOMEM, errno
 from libc.stddef cimport size_t
@@ -23,7 +24,7 @@ cdef extern from "image/windows.h":
     bint reserve "pylink_reserve"(int file, uint64_t size) noexcept nogil
 
 cdef enum:
-    # Most bytes of a call that writes, and of a window (a longer extent is a window of its own).
+    # Limit in bytes of a window (a longer extent is a window of its own) and of a call that writes.
     # They are few enough that the processor's caches still hold them when they are written. Linux
     # keeps a file in memory in parts as large as the calls were; for a part of 2 MiB a hypervisor
     # may have to provide memory first.
@@ -41,7 +42,7 @@ ctypedef struct Window:
     uint32_t last_patch         # contents: one after the index of its last patch
     # CONTENTS (also for string tables), HEADERS, or the section kind of a symbol or _shndx table.
     int32_t kind
-    const uint8_t* source       # its bytes, to be copied; NULL: the queue's `make` writes them
+    const uint8_t* source       # bytes to copy into it; NULL: the queue's `make` writes them
 
 
 # A function that writes the bytes of a window to `to`; `context` is that of the WindowQueue.
@@ -56,7 +57,7 @@ ctypedef struct WindowQueue:
     size_t count                # number of windows
     uint8_t* memory             # the whole output; NULL: write to `file`
     int file                    # descriptor, if `memory` is NULL
-    size_t room                 # bytes of a buffer: enough for the largest window that is made
+    size_t room                 # bytes of a buffer: enough for the largest window of `make`
     uint8_t* buffers            # for a file: a buffer for each thread, one after the other; or NULL
     size_t next                 # first window that no thread has begun
     int error                   # errno of a call that failed, or 0
@@ -64,7 +65,7 @@ ctypedef struct WindowQueue:
 
 cdef inline bint list_rows(Vec* windows, uint64_t start, size_t row_size, size_t count,
                            int32_t kind) noexcept nogil:
-    """Add windows of a table of `count` rows, to be made by the queue; False without memory.
+    """Add windows of a table of `count` rows, to be made by `make`; False without memory.
 
     `start` is the table's offset in the output, `kind` what the windows get as their `kind`.
     """
@@ -134,7 +135,10 @@ cdef inline int write_at(int file, const uint8_t* data, uint64_t size,
 
 
 cdef inline void write_windows(void* context, size_t thread) noexcept nogil:
-    """Make windows of a WindowQueue until all are taken or a write fails: the task of a thread."""
+    """Make windows of a WindowQueue, as one thread, until all are taken or its own write fails.
+
+    `context` is the queue, `thread` the number of the thread's buffer.
+    """
     cdef WindowQueue* queue = <WindowQueue*>context
     cdef uint8_t* buffer = NULL if queue.buffers == NULL else queue.buffers + thread * queue.room
     cdef const uint8_t* source

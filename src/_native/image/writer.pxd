@@ -18,7 +18,8 @@ ctypedef struct Writer:
     PlacedView placed
     OutNumber[KIND_COUNT] only      # by section kind: OutRow of the last of its kind, or -1
     uint32_t[2] locals              # sh_info of .symtab and .nv.merc.symtab (`count_locals`)
-    # --preserve-relocs without debug data: shared variables of an executable are STV_INTERNAL.
+    # --preserve-relocs without debug data: st_other of an executable's shared variables is
+    # STV_INTERNAL.
     bint preserved
     bint has_late_shndx             # .symtab_shndx exists, and only the final file needs it
     bint has_early_shndx            # .symtab_shndx exists, and the mercury file needs it, too
@@ -40,15 +41,18 @@ cdef inline void set_section(Writer* writer, OutNumber section, Sym* out,
     """Set the section of a symbol: st_shndx, and the symbol's entry in .symtab_shndx.
 
     `section` is an OutRow; `shndx_entry` is NULL without .symtab_shndx. Odd, but measured
-    (docs/format-notes.md): where st_shndx can hold the index, the entry holds the number in
-    creation order. st_shndx is 0xfff2 (SHN_COMMON) if that is the index or, with -r, the creation
-    number. The index goes into the entry if it is 0xff00 or more. For sections that the second
-    program creates (from sm_100 on), and for all if .symtab_shndx is late, that is so from 0xff01
-    on, and the entry of a lower index stays as it is.
+    (docs/format-notes.md): st_shndx has the index, and the entry the number in creation order. An
+    index of 0xff00 or more goes into the entry instead, and st_shndx is SHN_XINDEX. The exception
+    is 0xfff2 (SHN_COMMON): if the index or, with -r, the creation number is 0xfff2, st_shndx is
+    0xfff2, and the entry has the creation number.
+
+    Sections that the second program creates (from sm_100 on), and all if .symtab_shndx is late,
+    have no exception: an index above 0xff00 goes into the entry. At a lower index the entry stays
+    as it is.
     """
     cdef uint32_t index = writer.placed.section_index[section]
     cdef uint32_t created = writer.placed.outs[section].created
-    # The section is late if the second program creates it, or all entries of .symtab_shndx.
+    # The second program writes the entry late if it creates the section, or .symtab_shndx itself.
     cdef bint is_late = (writer.has_late_shndx or created == 0
                          or (writer.objects.traits & TRAIT_MERCURY
                              and is_a(writer.placed.outs[section].kind, IS_PARAMETERS)))
@@ -77,8 +81,8 @@ cdef inline OutNumber text_row_of(const OutRow* row) noexcept nogil:
 cdef inline uint32_t text_index(Writer* writer, const OutRow* row) noexcept nogil:
     """Return the header index of the .text of a section's function, for the section's sh_info.
 
-    With -r and `has_early_shndx` it is SHN_COMMON if that is the number of the .text in creation
-    order, as st_shndx of the symbols in that .text is (`set_section`).
+    With -r and `has_early_shndx` it is SHN_COMMON if the .text has that number in creation order.
+    So is st_shndx of the symbols in that .text (`set_section`).
     """
     cdef OutNumber text = text_row_of(row)
     if (writer.has_early_shndx and not writer.objects.executable

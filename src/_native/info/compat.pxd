@@ -36,7 +36,7 @@ ctypedef struct Compat:
     Vec records                     # uint8_t: records of the output
     Vec late                        # uint8_t: records that follow `records` (COMPAT_LATE)
     bint missing[256]               # by attribute: the .nv.compat of some input lacks it
-    bint has_first                  # the first input was read
+    bint has_first                  # the .nv.compat of the first input with one was read
 
 
 cdef inline void compat_init(Compat* compat, const CompatRow* rows, size_t count,
@@ -69,8 +69,8 @@ cdef inline uint8_t weaker_promise(uint8_t a, uint8_t b) noexcept nogil:
 cdef inline void compat_combine(uint8_t* own, const uint8_t* added, uint8_t how) noexcept nogil:
     """Join the value of the record `added` with that of `own`, by the rule `how`.
 
-    `own` stays if the two have different formats, or a format that the rule is not for, or, by
-    COMPAT_COMMON, different sizes.
+    `own` stays if the records have different formats, or a format that the rule is not for. With
+    COMPAT_COMMON it also stays if they have different sizes.
     """
     cdef uint64_t i
     if own[0] != added[0] or (own[0] == EIFMT_SVAL) != (how == COMPAT_COMMON):
@@ -97,8 +97,8 @@ cdef inline bint compat_read(Compat* compat, const uint8_t* data, uint64_t size,
                              bint has_code) noexcept nogil:
     """Join the attributes of one input with those so far; False without memory.
 
-    `data` and `size` are its .nv.compat. `has_code` says whether the input has code: an input
-    without code needs no features (COMPAT_COMMON).
+    `data` and `size` are its .nv.compat; inputs without one do not count. `has_code` says whether
+    the input has code. Without code its own bits of COMPAT_COMMON count as all set.
     """
     cdef uint64_t offset = 0, i
     cdef uint8_t seen[256]
@@ -175,9 +175,9 @@ cdef inline bint compat_finish(Compat* compat, bint arch_specific, uint64_t feat
                                uint8_t fastpath, Vec* out) noexcept nogil:
     """Append the output's records to `out`; False without memory.
 
-    The target's attribute comes first unless the first input has it (`arch_specific`: the target's
-    name ends in `a`). An attribute with COMPAT_COMMON gets the bits of `fastpath`, and keeps only
-    those of `features`.
+    The target's attribute comes first unless the first input has it; it says whether the target's
+    name ends in `a` (`arch_specific`). An attribute with COMPAT_COMMON gets the bits of `fastpath`,
+    then keeps only those of `features`.
     """
     cdef size_t i
     cdef uint64_t offset = 0

@@ -1,8 +1,8 @@
 # Instructions of sm_100 that keep code off the fast path of nvlink's finalizer: if code of the
 # output has one, bit 3 of CAN_FASTPATH_FINALIZE is cleared. docs/format-notes.md has the
-# experiments. From 13.3 on ptxas sets scoreboards that other chips of the family need, too. Code of
-# files that have the bit is not looked at (`fastpath_bits`). Older code without these scoreboards
-# clears the bit: docs/older-objects.md.
+# experiments. ptxas up to 13.2 sets no scoreboards for FP64 instructions and IMMA on sm_100, though
+# other chips of the family need them: such code clears the bit (docs/older-objects.md). From 13.3
+# on ptxas sets them. Code of files that have the bit is not looked at (`fastpath_bits`).
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -23,7 +23,8 @@ cdef enum:
     OP_IMMA = 0x237
     OP_DMMA = 0x23f
     FASTPATH_CONTROL = 13       # first of two control bytes of an instruction
-    # The two control bytes in code of -G and -O0 from 13.3 on, which is always on the fast path.
+    # The two control bytes of instructions that -G and -O0 compile from 13.3 on. Such code is
+    # always on the fast path.
     UNOPTIMIZED_CONTROL = 0x0fc0
     KIND_I8 = 1             # low bits of byte 9 of tcgen05.mma: kind::i8
 

@@ -31,8 +31,9 @@ cdef inline bint is_file_record_kept(Info* info, const uint8_t* record,
                                      const FileRow* file) noexcept nogil:
     """Return whether the output keeps a record of an input's .nv.info.
 
-    A record of a function is kept if the output has this file's definition of it. The stack
-    sizes of an executable are computed again.
+    A record of a function is kept if the output has this file's definition of the function. In an
+    executable, records of stack sizes are dropped, since `emit_stack_sizes` makes new ones. All
+    other records are kept.
     """
     cdef SymbolRef symbol
     cdef EntityNumber entity
@@ -65,8 +66,8 @@ cdef inline int compare_stack_sizes(const void* a, const void* b) noexcept nogil
 cdef inline bint emit_stack_sizes(Info* info) noexcept nogil:
     """Append MIN_STACK_SIZE of each live kernel that inherits, in order of symbol indices.
 
-    Idle kernels have none, nor have others than the only live root, if there is only one
-    (`is_inheriting`). False without memory.
+    Idle kernels get none. If only one root is live, no other kernel gets one (`is_inheriting`).
+    False without memory.
     """
     cdef size_t start = info.blob.count, i
     cdef StackSize* record
@@ -89,7 +90,8 @@ cdef inline bint emit_file_records(Info* info, uint16_t kind,
                                    const CodeFrame* frames) noexcept nogil:
     """Append the records of .nv.info or of its mercury form (`kind`); False without memory.
 
-    `frames` has a CodeFrame for each input section; if it is NULL, FRAME_SIZE stays.
+    `frames` is NULL or has a CodeFrame for each input section. FRAME_SIZE of a function changes
+    only if the CodeFrame of its section is known.
     """
     cdef size_t file, i
     cdef SectionRef j, first, end   # the sections of a file that may have records
@@ -142,7 +144,10 @@ cdef inline bint emit_file_records(Info* info, uint16_t kind,
 
 
 cdef inline bint emit_file_info(Info* info, uint16_t kind) noexcept nogil:
-    """Write the records of .nv.info or its mercury form (`kind`); False without memory."""
+    """Append the records of .nv.info or its mercury form (`kind`); False without memory.
+
+    Whole programs (-ewp) from sm_100 on get other frame sizes (info/frames.pxd).
+    """
     cdef Scratch scratch
     cdef CodeFrame* frames = NULL
     cdef bint done

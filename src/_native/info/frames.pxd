@@ -31,8 +31,9 @@ cdef inline bint has_whole_program_file(const Info* info) noexcept nogil:
 cdef inline CodeFrame* find_frames(const Info* info, Scratch* scratch) noexcept nogil:
     """Return the CodeFrame of each input section; NULL without memory.
 
-    If functions are inside of another (EF_INNER), the inner one that the output's mercury records
-    name last gives the size. Those are the input's in reverse order, so it is the input's first.
+    If functions are inside of another (EF_INNER), the first FRAME_SIZE of an inner one in the
+    input's mercury records gives the size. The output has these records in reverse order, so there
+    it is the last one.
     """
     cdef CodeFrame* frames = <CodeFrame*>scratch_zeros(
         scratch, info.objects.section_count, sizeof(CodeFrame))

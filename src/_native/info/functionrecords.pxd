@@ -64,7 +64,8 @@ cdef inline bint list_records(Info* info, const SectionRow* source) noexcept nog
 cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogil:
     """Set `twin` of each mercury record: for the n-th of an attribute the n-th of `sass`, or NULL.
 
-    `sass` is the machine code's list. It is read at most once for each of the 256 attributes.
+    `sass` is the machine code's list. It is read at most once for each attribute in the mercury
+    list.
     """
     cdef uint64_t cursor[256]       # by attribute: end in `sass` of the record found last
     cdef Record* record
@@ -72,7 +73,7 @@ cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogi
     cdef uint64_t offset
     cdef const uint8_t* data
     cdef uint8_t attribute
-    for i in range(info.records.count):     # mostly fewer than the 256 elements of `cursor`
+    for i in range(info.records.count):     # mostly less work than to clear all 256 elements
         cursor[(<const Record*>info.records.data)[i].data[1]] = 0
     for i in range(info.records.count):
         record = <Record*>info.records.data + i
@@ -90,8 +91,8 @@ cdef inline void match_records(Info* info, const SectionRow* sass) noexcept nogi
 cdef inline bint is_record_omitted(Info* info, uint8_t attribute) noexcept nogil:
     """Return whether .nv.info.F omits inputs' records of an attribute.
 
-    It omits closing records, which the link writes itself at the end of each function's list, and
-    a record that no longer holds.
+    It omits those of closing records, which the link writes itself at the end of each function's
+    list. It also omits NVSAL_SW_WAR where that no longer holds.
     """
     if (attribute == EIATTR_NVSAL_SW_WAR and info.objects.traits & TRAIT_MERCURY
             and info.objects.traits & TRAIT_KEEPS_SHARED):
@@ -105,7 +106,8 @@ cdef inline bint is_record_omitted(Info* info, uint8_t attribute) noexcept nogil
 cdef inline bint put_record(Info* info, Record* record, bint keep_empty) noexcept nogil:
     """Append one record, with symbol numbers of the output; False without memory.
 
-    An empty list is omitted, unless `keep_empty` is set: `inherit` may fill the list later.
+    An empty list of symbols or numbers is omitted, unless `keep_empty` is set: `inherit` may fill
+    the list later. The machine code's record, `twin`, replaces the mercury record if there is one.
     """
     cdef const uint8_t* data = record.twin if record.twin != NULL else record.data
     cdef uint8_t* place
@@ -140,7 +142,7 @@ cdef inline bint put_record(Info* info, Record* record, bint keep_empty) noexcep
         symbol = section_symbol_of(info, record.file, <FileSymbolRef>load32(data + 4))
         memcpy(place + 4, &symbol, 4)
     elif data[0] == EIFMT_SVAL and data[1] == EIATTR_KPARAM_INFO and load32(data + 4) == 0:
-        # The record names the null symbol. Up to 12.9, some links turn that into a function.
+        # The record names the null symbol. Up to 12.9, some links make a function of that symbol.
         null_entity = entity_of(info, record.file, 0)
         if null_entity >= 0:
             memcpy(place + 4, &info.placed.symbol_index[null_entity], 4)

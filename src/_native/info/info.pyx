@@ -40,7 +40,7 @@ from tables.rows cimport (
 
 
 # `inherited` has rows of pylink/facts/inheritance.py, `closing` the last records of each function.
-# Returns the kernels for single CTAs that would inherit use of pairs of CTAs, or vice versa.
+# Returns kernels that use tcgen05 by single CTAs and would inherit use by pairs, or vice versa.
 def emit_info(PlacedTables placed not None, bytes inherited not None, bytes closing not None):
     """Make the contents of every information section, and add them to `placed`."""
     cdef MergedTables merged = placed.merged
@@ -103,7 +103,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
 
 
 cdef enum:
-    # Costs in bytes: as many as a copy moves in the same time.
+    # ROW_COST and LOOK_COST are times, in bytes that a copy moves in the same time.
     ROW_COST = 420              # writing the records of a section
     LOOK_COST = 64              # looking at a section in `find_contributing`
     SOME_ROWS = 64              # OutRows that a thread takes at a time to write their records
@@ -127,7 +127,7 @@ cdef void start_part(Info* info, Scratch* scratch, size_t node_count) noexcept:
 
 
 cdef enum:
-    OUTS_AHEAD = 12             # OutRows by which rows or records are fetched before their use
+    OUTS_AHEAD = 12             # OutRows between two steps of `fetch_records`
 
 
 cdef inline const OutRow* function_info_at(Info* info, OutCounter i) noexcept nogil:
@@ -139,7 +139,11 @@ cdef inline const OutRow* function_info_at(Info* info, OutCounter i) noexcept no
 
 
 cdef inline void fetch_records(Info* info, OutCounter i) noexcept nogil:
-    """Fetch the records of functions after OutRow `i` into the cache: first rows, then bytes."""
+    """Fetch records of three functions after OutRow `i` into the cache, one step for each.
+
+    The FunctionRow is fetched 3 * OUTS_AHEAD rows ahead of its use, the SectionRows 2 * OUTS_AHEAD,
+    and the bytes OUTS_AHEAD.
+    """
     cdef const OutRow* out = function_info_at(info, i + 3 * OUTS_AHEAD)
     cdef const FunctionRow* function
     if out != NULL:
@@ -213,8 +217,8 @@ cdef void count_aliases(Info* info) noexcept nogil:
             info.aliases[info.merged.symbol_entity[function]] += 1
 
 
-# A search by several threads for functions with records that kernels inherit. Each takes runs of
-# RUN_ROWS OutRows.
+# A search by several threads for functions with records that kernels inherit. Each thread takes
+# runs, of RUN_ROWS OutRows each.
 ctypedef struct ContributorSearch:
     Info* info
     uint32_t* root_counts       # by run: number of kernels that are roots
@@ -222,7 +226,10 @@ ctypedef struct ContributorSearch:
 
 
 cdef void find_contributing(void* context, size_t run) noexcept nogil:
-    """Mark the functions in run number `run` of the OutRows whose records kernels inherit."""
+    """Mark functions whose records kernels inherit, in `contributes`, for run number `run`.
+
+    Also fills `info_out`, and the run's `root_counts` and `bits`.
+    """
     cdef const ContributorSearch* search = <const ContributorSearch*>context
     cdef Info* info = search.info
     cdef OutCounter i, first = <OutCounter>(run * RUN_ROWS)

@@ -18,8 +18,8 @@
 # A link with one live kernel has another rule: see info/lonekernel.pxd.
 #
 # 1. `mark_recursion` sets CRS_STACK_SIZE of a kernel that reaches recursion.
-# 2. If any function has SPARSE_MMA_MASK, `put_unknown_bits` gives each function without it a record
-#    which says that its bits are unknown, and one more for each alias.
+# 2. If any function has SPARSE_MMA_MASK, `put_unknown_bits` appends records which say that bits are
+#    unknown: one to each function without SPARSE_MMA_MASK, and one for each alias of a function.
 # 3. `inherit` lists the functions that the kernel inherits from (`find_reached`). `inherit_in_turn`
 #    then goes through their records one by one.
 
@@ -44,7 +44,7 @@ from tables.rows cimport EntityNumber, EntityRef, FileRef, OutNumber
 
 
 cdef enum:
-    FEW = 16                    # most numbers that are sorted here, without calls of qsort
+    FEW = 16                    # most numbers that `sort_numbers` sorts without qsort
 
 
 cdef inline void sort_numbers(OutNumber* numbers, size_t count) noexcept nogil:

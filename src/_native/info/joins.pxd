@@ -122,12 +122,12 @@ cdef inline bint put_value(Info* info, uint8_t attribute, uint16_t value) noexce
 
 
 cdef inline bint is_list(uint8_t how) noexcept nogil:
-    """Return whether attributes with a JOIN_ rule are lists of u32."""
+    """Return whether attributes with the JOIN_ rule `how` are lists of u32."""
     return how == JOIN_SYMBOLS or how == JOIN_NUMBERS or how == JOIN_WORDS
 
 
 cdef enum:
-    # Bits of `cta_groups`: the kernel uses tcgen05 by single CTAs, by pairs of CTAs.
+    # Bits of `cta_groups`: the kernel uses tcgen05 by single CTAs, or by pairs of CTAs.
     SINGLE_CTAS = 1
     PAIRED_CTAS = 2
 

@@ -36,7 +36,7 @@ cdef inline bint inherit_alone(Info* info, EntityNumber kernel, uint64_t start) 
     cdef uint8_t attribute, how
     cdef size_t i
     cdef int64_t offset
-    # Uses of tensor memory by the kernel itself: by single CTAs, by pairs of them.
+    # The kernel's own uses of tcgen05, before it inherits any: SINGLE_CTAS, PAIRED_CTAS.
     cdef uint8_t own_groups = cta_groups(info, start)
     gather_values(info, kernel, start, gathered)
     for i in range(info.rule_count):
@@ -106,9 +106,9 @@ cdef inline bint find_record_sections(Info* info) noexcept nogil:
 cdef inline bint gather_list(Info* info, uint64_t start, uint8_t attribute) noexcept nogil:
     """Make the lone kernel's list from those of all live functions, in the order of the input.
 
-    Up to 13.1 lists of symbols are in reverse order. The kernel's own record stays if the functions
-    add nothing to it, or if the list would be too long for a record; else a record at the end
-    replaces it. False without memory.
+    Up to 13.1 lists of symbols are in reverse order. The kernel's own record stays if it has as
+    many items as the list, or if the list is empty or too long for a record. Otherwise a record at
+    the end replaces it. False without memory.
     """
     cdef size_t i, index
     cdef bint is_forward = (info.rules[attribute].alone != JOIN_SYMBOLS
@@ -152,7 +152,10 @@ cdef inline bint gather_list(Info* info, uint64_t start, uint8_t attribute) noex
 
 
 cdef inline bint push_items(Info* info, const uint8_t* record, FileRef file) noexcept nogil:
-    """Append the items of an input's list that `list_items` lacks; False without memory."""
+    """Append to `list_items` what it lacks of an input's list; False without memory.
+
+    Symbols that the output's EXTERNS does not name are skipped (`output_item`).
+    """
     cdef uint32_t i, item
     cdef uint32_t* row
     cdef size_t j

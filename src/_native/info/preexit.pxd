@@ -32,7 +32,10 @@ cdef inline void find_preexits(Info* info) noexcept nogil:
 
 
 cdef inline bint has_preexit(Info* info, EntityNumber entity) noexcept nogil:
-    """Return whether a function's own code has PREEXIT, by its record, else by the code."""
+    """Return whether a function's own code has PREEXIT.
+
+    PREEXIT_USED of its input's records says so or, without that record, the instructions.
+    """
     cdef SectionNumber attributes = info.merged.functions[entity].info
     cdef SectionNumber code = info.objects.symbols[info.merged.entities[entity].winner].section
     cdef const uint8_t* record = NULL

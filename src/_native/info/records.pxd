@@ -50,15 +50,15 @@ ctypedef struct Info:
     OutNumber* info_out             # by entity: OutRow of its .nv.info.F, or -1
     uint8_t* contributes            # by entity: 1 if it has records that kernels inherit
     Vec contributors                # OutNumber: .nv.info.F of entities that contribute
-    uint32_t* aliases               # by entity: how many other names the function has
+    uint32_t* aliases               # by entity: how many other live names the function has
     uint32_t live_kernels           # number of kernels in the output that are roots
     InheritRow rules[256]           # by attribute; `how` JOIN_NOTHING: not inherited
     uint8_t rule_order[256]         # attributes in the order of the table of rules
     size_t rule_count               # number of rules
     uint8_t unknown_bits            # attribute whose absence means that bits are unknown, or 0
     const uint8_t* closing_records  # records that end those of each function
-    uint32_t closing_size           # bytes of these
-    uint32_t preexit_offset         # offset of PREEXIT_USED's value in these; 0: nothing to set
+    uint32_t closing_size           # bytes of `closing_records`
+    uint32_t preexit_offset         # of PREEXIT_USED's value in `closing_records`; 0: not to be set
     uint8_t* preexits               # by entity: 1 if its own code has PREEXIT
     size_t* next                    # first OutRow that no thread has begun with
 
@@ -68,7 +68,7 @@ ctypedef struct Info:
     NodeRef* stack                  # nodes whose callees the walk has still to visit
     # Lists for the function or kernel whose records are written.
     Vec records                     # Record: of its input
-    Vec reached_infos               # OutNumber: .nv.info.F of functions that it reaches
+    Vec reached_infos               # OutNumber: .nv.info.F of functions that it inherits from
     Vec record_sections             # SectionNumber: records that a lone kernel inherits
     Vec list_items                  # uint32_t: items of a list, symbol indices or numbers
     # Results.
@@ -97,7 +97,7 @@ cdef inline bint is_inheriting(Info* info, EntityNumber entity) noexcept nogil:
 
 
 cdef inline void set_record(Record* record, const uint8_t* data, FileRef file) noexcept nogil:
-    """Set a record of an input file; its `twin` is NULL."""
+    """Set `record` to the one at `data`, of an input file; its `twin` is NULL."""
     record.data = data
     record.twin = NULL
     record.size = record_size(data)
@@ -166,7 +166,8 @@ cdef inline bint make_barriers_record(Info* info, const SectionRow* source,
     """Make a record of NUM_BARRIERS, 4 bytes, for a function; False if it needs none.
 
     Code from before 13.0 has the number in sh_flags. `source` has the function's other records. A
-    relocatable output keeps the flags, and so does the output of releases of that time.
+    relocatable output keeps the flags and needs no record, and so do all outputs in links that
+    follow a release before 13.0. Mercury records never need it.
     """
     cdef uint64_t flags
     if (not info.objects.executable or info.objects.traits & TRAIT_EARLY_FILES

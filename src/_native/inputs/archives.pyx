@@ -27,7 +27,7 @@ cdef packed struct MemberRow:
     uint64_t header             # offset from the beginning of the archive
     uint64_t offset             # offset of the contents; unused for thin archives
     uint64_t size               # bytes of the contents
-    int64_t place               # offset of its header in the archive `name`, if it is in one; or -1
+    int64_t place               # offset of its header in the archive `name`; -1: it is in no other
     uint64_t name               # offset of the name in a header, the long names, or the contents
     uint32_t name_size
     uint8_t kind                # an InputKind; 0 in thin archives, which lack the contents
@@ -42,15 +42,15 @@ ctypedef struct ArchiveWalk:
     uint64_t next               # offset of the next header
     bint is_thin
     uint64_t names              # offset of the long names, 0 before they are found
-    uint64_t names_size
+    uint64_t names_size         # bytes of the long names
     uint64_t value              # if there is a fault: the number that is wrong
     uint64_t limit              # if there is a fault: what `value` must not exceed
     Vec rows                    # MemberRow
 
 
 # The archive is `size` bytes from `start` in `data`. `state` is () at first, then what the last
-# call returned: offsets of the next header and of the long names, and their size. It is None after
-# the last member and after a fault.
+# call returned: offsets of the next header and of the long names, and the long names' size. The
+# returned state is None at the end of the archive and after a fault.
 def list_members(data, uint64_t start, uint64_t size, uint64_t max_members, tuple state not None):
     """List the next members of an archive, at most `max_members`: (rows, state, fault)."""
     cdef Py_buffer view
@@ -117,8 +117,9 @@ def split_rows(bytes data not None, bytes rows not None, str prefix):
 cdef bint read_header(ArchiveWalk* walk, int* reason) noexcept nogil:
     """Read the header at `next`, add its member, and move `next` to the header after it.
 
-    The symbol index and the long names are not members. If the header is damaged, sets `reason` to
-    an ArchiveFault instead. False without memory.
+    The symbol indexes `/` and `/SYM64/` and the long names `//` are not members; BSD's index
+    `__.SYMDEF` is one. If the header is damaged, sets `reason` to an ArchiveFault instead. False
+    without memory.
     """
     cdef const uint8_t* header = walk.data + walk.next
     cdef uint64_t remaining = walk.end - walk.next, size = 0, offset = walk.next + HEADER_SIZE
@@ -209,7 +210,9 @@ cdef bint add_member(ArchiveWalk* walk, uint32_t length, uint64_t size, int* rea
 
 
 cdef bint parse_decimal(const uint8_t* text, uint32_t size, uint64_t* value) noexcept nogil:
-    """Set `value` to a decimal number, of at most 15 digits by all callers; False if it is not one.
+    """Set `value` to the decimal number in `text`; False if `text` is not a number.
+
+    All callers pass at most 15 bytes, so `value` does not overflow.
     """
     cdef uint32_t i
     value[0] = 0

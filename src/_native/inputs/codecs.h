@@ -59,8 +59,8 @@ static inline int pylink_open_lz4(const char* path) {
     return pylink_lz4 != NULL;
 }
 
-/* Open the library of Zstandard at `path`. Returns whether it can decompress. The first that can is
-   used from then on, also to compress if it can. */
+/* Open the library of Zstandard at `path`. The first that can decompress is used from then on, also
+   to compress if it can. Returns whether there is one: a later library is opened, but not tried. */
 static inline int pylink_open_zstd(const char* path) {
     void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL)
@@ -111,7 +111,7 @@ static inline int pylink_unpack_zstd(const void* from, size_t size, void* to, si
     return !pylink_zstd_error(unpacked_size) && unpacked_size == room;
 }
 
-/* Return the most bytes of the frame that `size` bytes become; 0 if nothing can be compressed. */
+/* Return the most bytes of the frame that `size` bytes become; 0 if no open library compresses. */
 static inline size_t pylink_frame_room(size_t size) {
     return pylink_zstd_pack == NULL ? 0 : pylink_zstd_bound(size);
 }

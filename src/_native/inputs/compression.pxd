@@ -3,7 +3,7 @@
 from libc.stddef cimport size_t
 
 cdef extern from "inputs/codecs.h" nogil:
-    # Most bytes of the frame that `size` bytes become; 0 if the library cannot compress.
+    # Most bytes of the frame that `size` bytes become; 0 if no open library can compress.
     size_t frame_room "pylink_frame_room"(size_t size) noexcept
     # Compress `size` bytes to a frame of at most `room` bytes. Returns its size, 0 on failure.
     size_t make_frame "pylink_make_frame"(

@@ -1,10 +1,10 @@
 """Fat binaries, alone and in host objects: where their entries are, with nothing decompressed.
 
-A fat binary is a row of containers: a header of 16 bytes, then entries back to back, each a header
-of 64 bytes or more and a payload. A host object has in `__nv_relfatbin` one container for each
-source file that it was made of. docs/inputs.md has the fields. A link takes one entry of each
-container: `pick_entries` makes rows of these, for `payloads.gather` to decompress. A "source" is an
-input of the link, or a member of an archive.
+A fat binary is a sequence of containers. A container is a header of 16 bytes or more, then entries
+back to back; an entry is a header of 64 bytes or more and a payload. A host object has in
+`__nv_relfatbin` one container for each source file that it was made of. docs/inputs.md has the
+fields. A link takes one entry of each container: `pick_entries` makes rows of these, for
+`payloads.gather` to decompress. A "source" is an input of the link, or a member of an archive.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -104,7 +104,10 @@ def find_entries(list arenas not None, bytes arena_numbers not None, bytes exten
 
 
 cdef bytes find_arenas(list arenas, bytes arena_numbers, bytes extents, Py_ssize_t source_count):
-    """Return, as bytes, a pointer to each source's arena; IndexError for an extent outside it."""
+    """Return, as bytes, a pointer to the arena of each source.
+
+    IndexError for an extent outside its arena, and for an arena that does not exist.
+    """
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
     cdef bytes arena_pointers = PyBytes_FromStringAndSize(NULL, source_count * sizeof(char*))
@@ -165,7 +168,8 @@ ctypedef struct PickedSource:
 # be linked. `linked` has, by source, the containers that count; in other sources all count. `rank`
 # ranks an entry, unusable if negative. `unmatched` are sources with a container that counts and has
 # no usable entry, `bare` those in which no container counts. Damaged sources are not unmatched.
-# `limit` is the total of decompressed bytes. `codecs` has a bit, 1 << codec, for each pick's codec.
+# Decompressed payloads have at most `limit` bytes in all. `codecs` has a bit, 1 << codec, for each
+# codec of a pick.
 def pick_entries(tuple scan not None, tuple sources not None, rank, uint64_t limit,
                  dict linked not None):
     """Pick the code that a link takes: (picks, sources, special, unmatched, bare, codecs)."""
@@ -291,7 +295,7 @@ cdef int64_t find_rank(Rank* ranks, const EntryRow* entry, rank) except? -2:
 
 
 cdef PickRow* add_pick(Picking* picking, uint32_t source, int32_t arena_number) except NULL:
-    """Add a row of zeros for a source in an arena."""
+    """Add a row of zeros, except for the numbers of its source and arena; return the row."""
     cdef PickRow* pick = <PickRow*>vec_push(&picking.picks)
     check_memory(pick != NULL)
     memset(pick, 0, sizeof(PickRow))
@@ -340,7 +344,8 @@ cdef int pick_entry(Picking* picking, const EntryRow* entry, int32_t arena_numbe
 
 
 # `numbers` are those of the sources. The names are keys of three dicts: kernels with global names,
-# other kernels, variables. None if one of the sources has no device code, or no list of the first.
+# other kernels, variables. None if a source has no device code, or no list of kernels with global
+# names.
 def collect_names(list arenas not None, bytes arena_numbers not None, bytes rows not None,
                   list numbers not None):
     """Return names that host code of these sources uses: (external, internal, variables)."""

@@ -36,7 +36,7 @@ cdef inline bint add_fault(Scanner* scanner, bint is_of_entry, uint32_t reason, 
                            uint64_t limit) noexcept nogil:
     """Add a fault of the source or, with `is_of_entry`, of its next entry; False without memory.
 
-    `reason` is a FatbinFault, `value` is wrong, and `limit` is what it should be or the most.
+    `reason` is a FatbinFault; `value` and `limit` are those of the FaultRow.
     """
     cdef FaultRow* row = <FaultRow*>vec_push(&scanner.faults)
     if row == NULL:
@@ -102,7 +102,8 @@ cdef inline bint has_fault(const Scanner* scanner) noexcept nogil:
 cdef inline bint scan_containers(Scanner* scanner, uint64_t offset, uint64_t size) noexcept nogil:
     """List the entries of all containers in a section or file; False without memory.
 
-    It must begin with a container. The list ends where something else follows a container.
+    The section or file must begin with a container. Zeros may follow a container, and then another
+    container; the list ends at anything else, and at the first fault.
     """
     cdef FatbinContainer header
     cdef uint64_t end = offset + size

@@ -26,13 +26,14 @@ typedef struct {
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22 /* Linux 5.14; older ones refuse the number */
 #endif
-/* Return the time of a file's last change in ns. */
+/* Return the time in ns at which a file's contents last changed (st_mtim). */
 static int64_t pylink_time_of(const struct stat* status) {
     return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
 }
 
-/* Return whether a mapping of an open file keeps its lease. On file systems that lie on others,
-   such as overlayfs, the kernel maps a file of the lower one, which the lease is not on. */
+/* Return whether an open file is on a file system where a mapping surely keeps the file's lease. On
+   one that lies on others, such as overlayfs, the kernel maps a file of the lower file system, and
+   the lease is not on that file. */
 static int pylink_can_lease(int file) {
     struct statfs system;
     if (fstatfs(file, &system) != 0)
@@ -51,15 +52,15 @@ static int pylink_can_lease(int file) {
 
 /* Return whether `seen_keys` (SEEN_KEYS of `inputs/filemapping.pxd`) already has the key of a file;
    if not, add it. So a file is mapped once, unless keys collide, even if several inputs are links
-   to it: when the kernel adds a lease, it walks all leases of the file. The multiplier spreads the
-   inode to the highest bits, which are the index. */
+   to it. Each further lease of a file would take longer, since the kernel walks all leases of the
+   file to add one. The multiplier spreads the inode to the highest bits, which are the index. */
 static int pylink_seen_before(uint64_t* seen_keys, const struct stat* status) {
     uint64_t key = ((uint64_t)status->st_ino + 1) * 0x9e3779b97f4a7c15u ^ status->st_dev;
     return __atomic_exchange_n(&seen_keys[key >> 52], key, __ATOMIC_RELAXED) == key;
 }
 
-/* Most files that all links of the process have mapped at a time: with the gap after it, each takes
-   two mappings, so all take half of the 65,530 that Linux allows a process. */
+/* Most files that a process has mapped at a time, in all its links together. A file and the gap
+   after it are two mappings, so all files take half of the 65,530 that Linux allows a process. */
 #define PYLINK_MOST_MAPPED (1 << 14)
 static int64_t pylink_mapped_now = 0;
 /* Add `more` to the number of mapped files, and return the sum. */
@@ -67,8 +68,9 @@ static int64_t pylink_count_mapped(int64_t more) {
     return __atomic_add_fetch(&pylink_mapped_now, more, __ATOMIC_RELAXED);
 }
 
-/* Map all of a file of `size` bytes to `place`, and fill `row`. Returns 0 if that cannot be done or
-   `seen_keys` has the file already; then nothing is mapped, and `row` has not changed. */
+/* Map all of a file of `size` bytes to `place`, and fill `row`, except for `offset`. Returns 0 if
+   that cannot be done or `seen_keys` has the file already; then nothing is mapped, and `row` has
+   not changed. */
 static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* seen_keys,
                            pylink_mapped* row) {
     struct stat status;
@@ -94,8 +96,8 @@ static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* seen_
     return 1;
 }
 
-/* No thread forks while files are being mapped: the child would inherit open files and mappings,
-   with their leases, before `pylink_share_pages` excludes these. */
+/* No thread forks while files are being mapped: the child would inherit the open files, and the
+   mappings that `pylink_share_pages` has not yet excluded, with their leases. */
 static pthread_mutex_t pylink_no_forks = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t pylink_fork_once = PTHREAD_ONCE_INIT;
 /* Wait for forks and mappings of other threads, and hold later ones until pylink_allow_forks. */
@@ -132,7 +134,7 @@ static void pylink_share_pages(void* place, uint64_t size, int shared) {
 
 /* Let the kernel provide all pages of mapped files at once, instead of one fault after the other.
    Returns 0 if it cannot. The first use of a page without bytes, such as one of a bad block or
-   after the end of a file, would be a signal that ends the process. */
+   after the end of a file, would raise SIGBUS, which ends the process. */
 static int pylink_fetch_pages(void* place, uint64_t size) {
     return madvise(place, size, MADV_POPULATE_READ) == 0;
 }

@@ -19,10 +19,10 @@ from inputkinds cimport IN_CUBIN, IN_HOST
 from read.filekinds cimport input_kind
 
 cdef extern from "inputs/filemapping.h":
-    const int MOST_MAPPED "PYLINK_MOST_MAPPED"
+    const int MOST_MAPPED "PYLINK_MOST_MAPPED"  # most files that a process has mapped at a time
     ctypedef struct MappedRow "pylink_mapped":
-        uint64_t offset
-        uint64_t size
+        uint64_t offset         # in the arena, in bytes
+        uint64_t size           # bytes; 0: the file is not mapped
     bint map_file "pylink_map_file"(int file, void* place, uint64_t size, uint64_t* seen_keys,
                                     MappedRow* row) noexcept nogil
     void begin_mapping "pylink_begin_mapping"() noexcept nogil
@@ -41,13 +41,13 @@ cdef enum:
     LEASE_LASTS = 1000000000
     # Bytes of the smallest file that is mapped: a smaller one is copied as fast.
     WORTH_MAPPING = 32 << 10
-    # Bytes of all inputs from which files are mapped: a shorter link has nothing to gain.
+    # Files are mapped only if all inputs together have so many bytes: a smaller link gains nothing.
     ALL_WORTH_MAPPING = 4 << 20
     # Bytes that are copied at a time when mappings end; each copy stays a mapping of its own.
     COPIED = 32 << 20
     DROPPED = 4 << 20           # bytes whose pages are given up at a time
-    # Number of keys of files that `map_file` remembers, by their highest 12 bits, so that it maps a
-    # file once.
+    # Number of keys of files that `map_file` remembers: one for each value of a key's highest 12
+    # bits. So it maps a file once, even if several inputs are links to it, unless keys collide.
     SEEN_KEYS = 1 << 12
 
 
@@ -61,7 +61,8 @@ cdef inline bint map_input_file(int file, bint hosts, uint8_t* place, uint64_t s
                                 uint64_t* seen_keys, MappedRow* row) noexcept nogil:
     """Map an open file to `place` if it is a cubin or, with `hosts`, an object of the host.
 
-    Returns whether it is mapped. Other files are not: unpacking may take longer than a lease lasts.
+    Returns whether it is mapped. Files of other kinds are read instead, since unpacking one may
+    take longer than a lease lasts.
     """
     cdef Ehdr head
     return (c_pread(file, &head, sizeof(Ehdr), 0) == sizeof(Ehdr) and is_mappable(&head, hosts)

@@ -30,7 +30,7 @@ ctypedef struct Reading:
     const char** path               # by input; NULL: the bytes are in `data`
     const char** data               # by input without a path: its bytes
     int* outcome                    # by input: result of `read_whole_file`
-    MappedRow* mapped               # by input: size 0 if it is not (to be) mapped; NULL: none is
+    MappedRow* mapped               # by input: size 0 if not (to be) mapped; NULL: no input is
     bint maps_hosts                 # map objects of the host, too
     uint64_t* seen_keys             # SEEN_KEYS keys for `map_file`; not set if `mapped` is NULL
     TimeRow* times                  # by input; NULL: times are not recorded
@@ -38,7 +38,7 @@ ctypedef struct Reading:
 
 
 cdef enum:
-    SHARED = 8 << 20            # a file of at least so many bytes is read by all threads together
+    SHARED = 8 << 20            # a file of so many bytes or more is read by all threads together
     PART = 1 << 20              # bytes of such a file that are read at a time
 
 
@@ -47,7 +47,7 @@ ctypedef struct SharedFile:
     int fd
     uint8_t* place
     uint64_t size
-    int failure                 # result of `read_bytes` for a part that failed, or 0
+    int failure                 # result of `read_bytes` for a part that failed, errno of open, or 0
 
 
 # The part of an arena from its first mapped file to the end of its last one.
@@ -121,7 +121,7 @@ cdef inline void fetch_part(void* context, size_t item) noexcept nogil:
 cdef inline bint map_inputs(Reading* reading, size_t count, uint64_t size) noexcept nogil:
     """Map the files that are to be mapped, of `count` inputs with `size` bytes in all.
 
-    Returns whether any file could be mapped.
+    Returns whether any file could be mapped, even if `unmap_unreadable` then unmapped it.
     """
     cdef MappedPart part
     if reading.mapped == NULL:

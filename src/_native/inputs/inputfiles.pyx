@@ -123,20 +123,21 @@ cdef uint64_t place_files(list paths, list sizes, uint64_t* extent, MappedRow* m
     return total
 
 
-# Whether a link of this process has mapped files and ended: later links read to recycled pages, the
-# memory of blocks that were freed.
+# Whether this process has mapped files and ended the mappings: later links read into recycled
+# pages, the memory of blocks that were freed.
 cdef bint has_mapped = False
 
 
-# Number of links that began while some recycled memory (of freed blocks) was on small pages.
+# Number of links of ALL_WORTH_MAPPING bytes or more that began while some recycled memory (of freed
+# blocks) was on small pages.
 cdef int links_with_small_pages = 0
 
 
 cdef inline bint is_worth_renewing() noexcept:
-    """Return whether this link should first move recycled memory to large pages; counts such links.
+    """Return whether this link should first move recycled memory to large pages.
 
-    That takes time (`renew_recycled`), which a process with one or two links would not get back: so
-    the answer is False the first time that recycled memory is on small pages.
+    Moving takes time (`renew_recycled`), which a process with one or two links would not get back.
+    So the links that find recycled memory on small pages are counted, and the first gets False.
     """
     global links_with_small_pages
     if not has_small_pages():
@@ -238,8 +239,9 @@ cdef void read_inputs(Reading* reading, size_t count, uint64_t size, bint recycl
             read_shared(reading, i)
 
 
-# Python examines a file without a path, and one that is missing, not regular, empty, larger than
-# `largest` bytes, or in `outputs`: (device, inode) of each file that the link will replace.
+# Python examines a file whose path is None or contains a zero byte, and one that is missing, not
+# regular, empty, larger than `largest` bytes, or in `outputs`. These are the (device, inode) of
+# each file that the link will replace.
 def measure(list paths not None, uint64_t largest, list outputs not None):
     """Return the size of each file in bytes, -1 for a file that Python must examine."""
     cdef Py_ssize_t file_count = len(paths), i
@@ -276,7 +278,7 @@ ctypedef struct Measuring:
     int64_t* size               # by input: bytes, or -1
     uint64_t largest            # bytes of the largest file that may be an input
     uint64_t* output            # device and inode of each file to be written, alternating
-    size_t n_outputs
+    size_t n_outputs            # number of these files
 
 
 cdef void measure_input(void* context, size_t item) noexcept nogil:

@@ -1,5 +1,5 @@
-/* Search for the next of two marks: short texts that device code begins with. Bytes are compared 64
-   at a time, since most of a library is searched. */
+/* Search for the next of two marks: short texts that device code begins with. Most of a library is
+   searched, so 64 bytes are compared at a time. */
 #ifndef PYLINK_INPUTS_MARKS_H
 #define PYLINK_INPUTS_MARKS_H
 
@@ -9,7 +9,8 @@
 
 #include "base/vectors.h"
 
-/* Return the number of the mark that begins at `data`, 0 or 1; 2 if none does. */
+/* Return the number of the mark that begins at `data`, 0 or 1; 2 if none does. `remaining` is the
+   number of bytes from `data` on. */
 static inline size_t pylink_mark_at(const uint8_t* data, size_t remaining, const char* const* marks,
                                     const size_t* sizes) {
     size_t i;
@@ -19,9 +20,9 @@ static inline size_t pylink_mark_at(const uint8_t* data, size_t remaining, const
     return 2;
 }
 
-/* Return the offset of the next mark, from `at` on, and set its number; `size` without another
-   mark. A mark has two bytes or more. Blocks of 64 bytes in which the first two bytes of no mark
-   occur are skipped; a block needs the byte after it, too. */
+/* Return the offset of the next mark, from `at` on, and set its number; `size` if there is no other
+   mark. A mark has two bytes or more. A block of 64 bytes is skipped if no mark's first two bytes
+   begin in it; the second of them may be the byte after the block. */
 static size_t pylink_next_mark(const uint8_t* data, size_t at, size_t size,
                                const char* const* marks, const size_t* sizes, size_t* number) {
     const pylink_vector first[2] = {pylink_vector_of(marks[0][0]), pylink_vector_of(marks[1][0])};

@@ -20,19 +20,19 @@ from picknumbers cimport CODEC_STORED, ORIGIN_FILE, PICK_GOOD
 from pylink._native.recycling cimport RecycledPages
 
 cdef enum:
-    # Work of decompressing a byte, for `run_each`: as many bytes as are copied in the same time.
+    # Work of making one decompressed byte, for `run_each`: bytes copied in the same time.
     UNPACKING_COST = 4
     PLACE_ALIGN = 8             # alignment in bytes of a cubin that is not copied, for its tables
 
 # A payload before and after it is copied or decompressed.
 ctypedef struct Packed:
     int codec                   # a CODEC_ number
-    bint is_elf                 # it is in a fat binary, so it must be a cubin
+    bint is_elf                 # it is in a fat binary, so it must begin like an ELF file
     bint unpacked               # all of it is at `target`
     const uint8_t* start        # NULL: the function `produce` of `gather` returns the bytes
     uint64_t size               # bytes from `start` on
-    uint8_t* target
-    uint64_t full_size          # bytes that it becomes
+    uint8_t* target             # its place in the new arena
+    uint64_t full_size          # bytes that it has there
 
 
 def open_library(int codec, bytes path not None):
@@ -102,8 +102,8 @@ cdef class Tail:
         self.start = round_up(<uint64_t>PyBytes_GET_SIZE(arena) - size, ALIGN)
 
 
-# The result is None if the tail is too short, if `gather` would call `produce`, or if payloads in
-# place are not in order at multiples of 8.
+# The result is None if the tail is too short, if `gather` would call `produce`, if an uncompressed
+# payload in this arena is not at a multiple of 8, or if offsets would not increase.
 def gather_in_place(bytes picks not None, list arenas not None, Tail tail not None):
     """Return what `gather` returns; uncompressed payloads in the arena of `tail` are not copied."""
     cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // sizeof(PickRow), i, packed_count = 0

@@ -1,11 +1,12 @@
 """Selection of the files that a link takes: members of archives, and the device runtime library.
 
-A small form of symbol resolution that runs before any table exists. Files that are not taken are
-not checked, counted or kept. It follows every name once: linear in the symbols of all files.
+This is a small form of symbol resolution, which runs before any table exists. Files that are not
+taken are not checked, counted or kept. Each name is followed once, so the time is linear in the
+number of symbols of all files.
 
-Most names are defined and needed by nobody else, and say nothing about what is taken. So all needed
-names are entered first. A definition counts if its name is among them, and nearly all others are
-turned away by a bit of their hash, without a look at the index.
+Most names are defined in one file and needed by no other, and say nothing about what is taken. So
+all needed names are entered first. A definition counts only if its name is among them: for nearly
+all other definitions, a bit of the name's hash tells that it is not, without a look at the index.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -24,9 +25,9 @@ from picknumbers cimport DEMAND_ALWAYS, DEMAND_NEEDED, DEMAND_SYSTEM, DEMAND_TOG
 from read.runtime cimport is_runtime_function
 
 cdef enum:
-    FILTER_BITS = 1 << 16   # bits of the filter of needed names, which the fastest cache holds
+    FILTER_BITS = 1 << 16   # bits of the filter of needed names: they fit into the L1 cache
 
-# Bits for what a file says of a name, and what all files that are taken so far say of it.
+# Bits for what one file says of a name, or all files that are taken so far together.
 cdef enum Claim:
     DEFINES = 1
     NEEDS = 2
@@ -43,7 +44,7 @@ cdef packed struct Need:
 
 # A name that a file defines.
 cdef struct Definition:
-    const uint8_t* text
+    const uint8_t* text     # the name, in the arena
     uint32_t size           # bytes of the text
     uint32_t tag            # low half of the text's hash
     int32_t name            # number of the Name if any file needs it, else -1
@@ -51,9 +52,9 @@ cdef struct Definition:
 # A name that some file needs: which file can be taken for it, and what the taken files say of it.
 cdef packed struct Name:
     int32_t definer         # number of the first file that can be taken for it, or -1
-    uint8_t claims          # Claim bits of all files that are taken so far
+    uint8_t claims          # Claim bits of all files taken so far; in `find_missing`, of all files
 
-# The numbers of the first rows of a file.
+# The numbers of the first rows of a file in `needs` and `definitions` of the Selector.
 ctypedef struct FileRows:
     uint32_t need           # number of the first Need
     uint32_t definition     # number of the first Definition
@@ -65,11 +66,11 @@ ctypedef struct Selector:
     const uint8_t* demand       # by file: a DEMAND_ number
     const int32_t* group        # by file: a number, equal for adjacent files of one archive
     uint8_t* is_selected        # by file: 1 if it is taken
-    FileRows* first             # by file, and one more for the end
+    FileRows* first             # by file, and one more: the ends of both tables
     size_t file_count
-    size_t n_missing            # functions that files taken so far need and do not define
+    size_t n_missing            # names that files taken so far need with CALLS and do not define
     bint relocatable            # names may stay undefined
-    NameIndex index             # numbers of names
+    NameIndex index             # by text: the number of its Name
     uint64_t* filter            # the bit `tag % FILTER_BITS` of each needed name
     Vec names                   # Name
     Vec needs                   # Need: those of a file after those of the file before
@@ -201,7 +202,8 @@ cdef inline bint number_definition(Selector* selector, int32_t file,
                                    Definition* definition) noexcept nogil:
     """Set the Name of a definition if a file needs it; False without memory.
 
-    `file`, which has the definition, becomes the definer of the name if it may be taken for it.
+    `file`, which has the definition, becomes the definer of the name if it is the first that may be
+    taken for it.
     """
     cdef NameSlot* slot
     cdef Name* name
@@ -214,8 +216,8 @@ cdef inline bint number_definition(Selector* selector, int32_t file,
         return True
     definition.name = slot.value
     name = <Name*>selector.names.data + slot.value
-    # Names may stay undefined in a relocatable output, so only a file with DEMAND_NEEDED is taken
-    # for one.
+    # Names may stay undefined in a relocatable output, so a name takes only a file with
+    # DEMAND_NEEDED there.
     if (name.definer < 0 and selector.demand[file] != DEMAND_ALWAYS
             and (selector.demand[file] == DEMAND_NEEDED or not selector.relocatable)):
         name.definer = file
@@ -275,7 +277,7 @@ cdef bint select_with_group(Selector* selector, int32_t file) noexcept nogil:
 
 
 cdef bint select_file(Selector* selector, size_t file) noexcept nogil:
-    """Select a file, and record the names that it needs; False without memory."""
+    """Select a file, and record what it needs and defines; False without memory."""
     cdef const FileRows* rows = &selector.first[file]
     cdef const Need* need
     cdef Name* name
@@ -312,7 +314,8 @@ cdef bint select_file(Selector* selector, size_t file) noexcept nogil:
 cdef bint read_file_names(Selector* selector, size_t file) noexcept nogil:
     """Add the names that a file needs, and those that it defines.
 
-    A file without readable symbols is marked as IS_DAMAGED. False without memory.
+    Local and undefined weak symbols do not count. A file without readable symbols is marked as
+    IS_DAMAGED. False without memory.
     """
     cdef ElfFile elf
     cdef const Shdr* symtab = NULL

@@ -1,8 +1,8 @@
 """Shared libraries of the host: what their dynamic symbols say about the device code in them.
 
-All symbols are read only of a library with relocatable code, or with the device link of such code.
-Any other costs its section headers and, with device code, a search in the names of its symbols.
-docs/shared-libraries.md has what the symbols mean.
+Symbols are read one by one if the library has relocatable code, or the image that a device link
+made of such code. Of any other library, section headers are read and, if it has device code, the
+names of its symbols are searched once. docs/shared-libraries.md says what the symbols mean.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -27,11 +27,13 @@ from picknumbers cimport (
 
 cdef enum:
     DYNAMIC_SIZE = 16       # bytes of Elf64_Dyn
-    # Bytes of REGISTER and of "__fatbinwrap_". The last of both, "_", is also the first of an ID.
+    # Bytes of REGISTER and of "__fatbinwrap_". Both end in "_", which is also the first character
+    # of the module's ID.
     REGISTER_SIZE = 27
     WRAPPER_SIZE = 13
-    VISIBILITY = 3          # bits of st_other
+    VISIBILITY = 3          # mask of the visibility in st_other
 
+# Start of the name of a module's registration function, up to the first character of the ID.
 cdef const char* REGISTER = b"__cudaRegisterLinkedBinary_"
 
 # The parts of relocatable code that a library has.
@@ -40,11 +42,14 @@ cdef enum Part:
     P_MODULES                   # fat binaries of modules
     P_LINK                      # no modules, but an image that a device link made of some
 
-# A dynamic symbol about device code, the anchor (an exported function), or a module in the file.
-# The ID of a module is the end of the names of its symbols, e.g. of its registration function.
+# A dynamic symbol about device code, the anchor (the first function that the library exports), or a
+# module in the file, by `kind`. The ID of a module is the end of the names of its symbols, e.g. of
+# its registration function.
 cdef packed struct DynamicRow:
     uint32_t kind               # a DYNAMIC_ number
-    uint32_t interposable       # of DYNAMIC_CLOSED: 1 if another file may replace this function
+    # 1 only if a dynamic relocation names the symbol: another file may then replace a function of
+    # DYNAMIC_CLOSED.
+    uint32_t interposable
     uint64_t name               # offset in the file of the ID or, of DYNAMIC_ANCHOR, of the name
     uint64_t size               # bytes from there to the end of the name
     uint64_t index              # number of the dynamic symbol; UINT64_MAX for a MODULE
@@ -115,8 +120,9 @@ cdef Part find_relocatable_code(Library* library, const uint8_t* data,
             has_image = True
     if not has_image or symbols == NULL or symbols.sh_link >= elf.count:
         return P_NOTHING
-    # Any library with device code has such an image. It is from a device link if a dynamic symbol
-    # has REGISTER in its name: one search in the string table is faster than reading each symbol.
+    # Any library with device code has an image in .nv_fatbin. It is from a device link if a dynamic
+    # symbol has REGISTER in its name: one search in the string table is faster than reading each
+    # symbol.
     strings = &elf.table[symbols.sh_link]
     if not is_in_file(elf, strings) or memmem(data + strings.sh_offset, strings.sh_size, REGISTER,
                                               REGISTER_SIZE) == NULL:
@@ -125,7 +131,7 @@ cdef Part find_relocatable_code(Library* library, const uint8_t* data,
 
 
 cdef int find_modules(Library* library) noexcept nogil:
-    """Add the ids of the modules in the file. Returns LIBRARY_HAS_CODE, or -1 without memory."""
+    """Add a row for each module in the file. Returns LIBRARY_HAS_CODE, or -1 without memory."""
     cdef const Shdr* section
     cdef const char* name
     cdef const uint8_t* text
@@ -144,7 +150,8 @@ cdef int find_modules(Library* library) noexcept nogil:
             stop = <const uint8_t*>memchr(text, 0, end - text)
             if stop == NULL:
                 break
-            # Two other texts are not modules: `def ID`, and __NV_MODULE_ID for code without -rdc.
+            # Texts of two other forms name no module: `def ID`, and __NV_MODULE_ID, which code
+            # without -rdc has.
             if (text[0] == c"_" and strcmp(<const char*>text, b"__NV_MODULE_ID") != 0
                     and not add_row(library, DYNAMIC_MODULE, <const char*>text, UINT64_MAX)):
                 return -1
@@ -166,7 +173,7 @@ cdef int find_state_without_modules(Library* library) noexcept nogil:
 
 
 cdef int find_rows(Library* library) noexcept nogil:
-    """Add a row for each dynamic symbol about device code.
+    """Add a row for each dynamic symbol about device code, and for the anchor.
 
     Returns a LibraryState, or -1 without memory.
     """
@@ -195,8 +202,9 @@ cdef int find_rows(Library* library) noexcept nogil:
 
 
 cdef int read_dynamic_symbols(Library* library, const Sym* symbol, uint64_t count) noexcept nogil:
-    """Add rows of those of `count` symbols that are about device code.
+    """Add rows for those of `count` symbols that are about device code, and for the anchor.
 
+    Also sets `calls_runtime` and `opens_libraries` by what the library needs from other files.
     Returns a LibraryState, or -1 without memory.
     """
     cdef uint64_t i
@@ -267,10 +275,10 @@ cdef bint is_symbolic(const Library* library) noexcept nogil:
 
 
 cdef void mark_interposable(Library* library, uint32_t symbol_table) noexcept nogil:
-    """Set `interposable` of the registration functions that a dynamic relocation names.
+    """Set `interposable` of the rows whose symbols a dynamic relocation names.
 
-    `symbol_table` is the section index of the dynamic symbols. Each relocation takes time
-    O(log rows).
+    Does nothing if no row is DYNAMIC_CLOSED, since it matters for that kind only. `symbol_table` is
+    the section index of the dynamic symbols. Each relocation takes time O(log rows).
     """
     cdef uint64_t i, j, total = 0
     cdef const Rela* relocation

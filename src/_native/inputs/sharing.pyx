@@ -1,8 +1,8 @@
 """Payloads that several links take from shared inputs; the first link decompresses them for all.
 
 A payload is identified by its place: the number of the shared arena that it is in and its offset
-there, as one number. `stored` maps places to decompressed copies: the number of a store, which is
-an arena of such copies, and an offset, as one number, too. One link calls at a time.
+there, as one number. `stored` maps this place to that of the decompressed copy, which has the same
+form: the number of a store (an arena of such copies), and an offset. One link calls at a time.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -21,7 +21,7 @@ from inputs.picks cimport PickRow
 from picknumbers cimport CODEC_STORED, PICK_GOOD
 
 cdef enum:
-    PLACE_BITS = 48             # bits of an offset; the bits above are the number of the arena
+    PLACE_BITS = 48             # bits of a place's offset; those above number the arena or store
 
 
 cdef inline object payload_place(uint64_t number, uint64_t offset):
@@ -53,8 +53,8 @@ def replace_packed(bytes picks not None, bytes arena_numbers not None, int32_t f
                    dict stored not None, places):
     """Replace packed payloads by copies that were decompressed before: (picks, missing)."""
     # `stored` maps the place of a payload (arena number << 48 | offset) to that of its copy in a
-    # store: the new picks have the stores as arenas from number `first` on. `missing` are picks
-    # without a copy; `places` limits them, unless it is None.
+    # store: in the new picks, store n is arena `first` + n. `missing` are the picks of packed
+    # payloads without a copy: all, if `places` is None, else those whose place is in `places`.
     cdef Py_ssize_t arena_count = PyBytes_GET_SIZE(arena_numbers) // 4, i
     cdef Py_ssize_t pick_count = PyBytes_GET_SIZE(picks) // <Py_ssize_t>sizeof(PickRow)
     cdef const int32_t* arena_number = <const int32_t*>PyBytes_AS_STRING(arena_numbers)
@@ -114,7 +114,7 @@ ctypedef struct Moving:
 
 
 cdef void copy_file(void* context, size_t item) noexcept nogil:
-    """Copy one file, with zeros up to the next multiple of its alignment; a task of `run_each`."""
+    """Copy one file, and append zeros up to the next multiple of ALIGN; a task of `run_each`."""
     cdef Moving* moving = <Moving*>context
     cdef uint64_t size = moving.new_extents[2 * item + 1]
     cdef uint8_t* to = moving.target + moving.new_extents[2 * item]

@@ -1,13 +1,13 @@
-/* A library with nvJitLink's name and interface, which forwards every call to its installer, an
-   object of Python that pylink_standin_install sets.
+/* A library with nvJitLink's name and interface, which forwards calls to its installer, an object
+   of Python that pylink_standin_install sets. A call that lacks a handle or pointer that it needs
+   returns NVJITLINK_ERROR_NULL_INPUT at once.
 
-   Each major release has a file of its own, which says what MAJOR is. The dynamic linker knows
-   libraries by DT_SONAME: if this one is loaded first, programs that open libnvJitLink get it.
+   Each major release has a file of its own, which defines MAJOR. The dynamic linker knows libraries
+   by DT_SONAME: if this one is loaded first, programs that open libnvJitLink get it.
 
    The interface is that of nvJitLink.h: each function has a plain name and, except for
-   nvJitLinkVersion, one with each minor release, all the same. `__nvJitLinkAPI` is not documented
-   and other libraries of CUDA call it: here it is a jump to the real library's function of this
-   name.
+   nvJitLinkVersion, an alias for each minor release. `__nvJitLinkAPI` is not documented, but other
+   libraries of CUDA call it: here it is a jump to the real library's function of this name.
 
    Handles are numbers that the installer gives out. Code that cleans up may call while an
    exception of Python is set: that exception is set aside during the call. If the
@@ -28,7 +28,8 @@ enum { SUCCESS = 0, ERROR_INTERNAL = 6, ERROR_NULL_INPUT = 10 };
 
 typedef uintptr_t Handle;
 
-/* The results of a link that get_size and get return: indices of RESULTS in jitlink/real.py. */
+/* The results of a link that get_size and get are asked for: indices of RESULTS in
+   jitlink/real.py. */
 enum { CUBIN, PTX, LTOIR, ERROR_LOG, INFO_LOG };
 
 /* The object whose methods `call_installer` calls, or NULL. Methods get addresses as numbers.
@@ -84,7 +85,8 @@ static int clear_exception(void) {
 }
 
 /* Call a method of the installer, a Python object; `format` makes a tuple of the arguments.
-   Returns the method's result, an nvJitLinkResult; `otherwise` if there is no installer. */
+   Returns the method's result, an nvJitLinkResult; ERROR_INTERNAL if it raises, and `otherwise` if
+   there is no installer. */
 static int call_installer(int otherwise, const char* method, const char* format, ...) {
     int result = otherwise;
     if (installer == NULL)
@@ -188,7 +190,7 @@ static int get(Handle handle, int content, char* buffer) {
     return call_installer(ERROR_INTERNAL, "get", "(nin)", N(handle), content, N(buffer));
 }
 
-/* Define the two functions of a result: one returns its size, the other its contents. */
+/* Define the two functions of a result: one gets its size, the other its contents. */
 #define RESULT(name, content)                                                                      \
     PUBLIC int nvJitLinkGet##name##Size(Handle handle, size_t* size) {                             \
         return get_size(handle, content, size);                                                    \

@@ -8,14 +8,15 @@
 #include <sys/wait.h>
 
 #define AUTO "auto"
-#define MARK "nvlink.serve"  /* a file beside an overlay's nvlink, for PYLINK_SERVER=auto */
-#define LONGEST_PARENT 45    /* bytes of XDG_RUNTIME_DIR: a socket's path may have 107 */
-#define RETRY_SECONDS  10    /* until the next start, after a server that ended at once */
+#define MARK "nvlink.serve"  /* a file beside an overlay's nvlink, whose links then use AUTO */
+#define LONGEST_PARENT 45    /* bytes of a usable XDG_RUNTIME_DIR: a socket's path may have 107 */
+#define RETRY_SECONDS  10    /* from the start of a server that has ended to the next start */
 #define IDLE_SECONDS   "600" /* without links, after which a server ends */
 
 /* Set the path of the socket for this user and the installation with this script, and create its
-   directory. Returns 0 if no server may be used: `path` is too short, the program is set-user-ID,
-   the script is missing, or another user could write to the directory. */
+   directory. Returns 0 if no server may be used: `room`, the size of `path`, is too small, the
+   program is set-user-ID or set-group-ID, the script is missing, or another user could write to the
+   directory. */
 static int find_auto_socket(const char* script, char* path, size_t room) {
     const char* runtime = getenv("XDG_RUNTIME_DIR");
     uid_t user = geteuid();
@@ -80,8 +81,9 @@ static int take_lock(const char* path) {
 }
 
 /* Start a server at the socket's path; do nothing if `take_lock` fails. The server inherits user,
-   limits, environment, niceness, processors, control group and umask of this process, but no open
-   file except the lock, and no signal mask. */
+   limits, niceness, processors, control group and umask of this process, and the environment
+   without PYLINK_SERVER. No signal is blocked or ignored there. Its streams are /dev/null, and the
+   only open file that it inherits is the lock, as descriptor 3. */
 static void start_server(const char* script, const char* path) {
     int lock = take_lock(path), i, null_device, descriptor_limit;
     sigset_t none;
@@ -95,7 +97,7 @@ static void start_server(const char* script, const char* path) {
     close(child == 0 ? -1 : lock);
     if (child != 0)
         return;
-    if (setsid() < 0 || fork() != 0) /* the parent ends at once, so init becomes the server's */
+    if (setsid() < 0 || fork() != 0) /* the parent ends at once, so init adopts the server */
         _exit(0);
     unsetenv(SERVER);
     if (lock < 3) /* a standard stream is closed */

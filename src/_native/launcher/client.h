@@ -111,7 +111,7 @@ static char* make_request(const char* script, int argc, char** argv, size_t* siz
     return request;
 }
 
-/* Let a server link. Returns the exit status of the link, or -1 if the server did not link. Closes
+/* Let a server link. Returns the exit status of the link, or -1 if the server reports none. Closes
    `server`, a connected socket. The server answers 'y' when it begins, and later a byte with the
    exit status. */
 static int link_through(int server, const char* script, int argc, char** argv) {

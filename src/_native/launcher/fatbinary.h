@@ -25,8 +25,8 @@ static char* translate_image(char* argument) {
     return argument;
 }
 
-/* Replace this process by the toolkit's fatbinary in a directory. Returns only if that cannot be
-   started. */
+/* Replace this process by the toolkit's fatbinary in a directory, with translated arguments.
+   Returns only if that fails. */
 static void run_fatbinary(const char* directory, int argc, char** argv) {
     static char program[PATH_MAX + sizeof TOOLKIT_FATBINARY];
     int i;

@@ -2,26 +2,27 @@
    
    An overlay (src/pylink/command/overlay.py) has a copy of this program as bin/nvcc, beside it the
    toolkit's nvcc as bin/toolkit-nvcc, and the program itself as bin/pylink. Device-link steps, and
-   links of programs that need one, are done by `pylink dlink --as-nvcc`; for all others the
-   toolkit's nvcc is started with the same arguments. A wrong guess here only costs time: the
-   toolkit's nvcc can do any of it, and `pylink dlink` starts it for what it does not support. The
-   options are a table in src/pylink/devicelink/nvccoptions.py.
+   links of programs that need one, are done by `pylink dlink --as-nvcc`. For all other command
+   lines the toolkit's nvcc is started with the same arguments. A wrong guess here only costs time:
+   the toolkit's nvcc can do any of it, and `pylink dlink` starts it for what it does not support.
+   nvcctable.h is made from the options in src/pylink/devicelink/nvccoptions.py.
  */
 #include "nvcctable.h"
 
 #define NVCC         "nvcc"
 #define TOOLKIT_NVCC "toolkit-nvcc"
 #define PYLINK       "pylink"
-/* A caller that must get the toolkit's nvcc sets this (src/pylink/devicelink/toolkit.py). */
+/* A variable of the environment: a caller that must get the toolkit's nvcc sets it
+   (src/pylink/devicelink/toolkit.py). */
 #define HANDED_ON    "PYLINK_DLINK_HANDED_ON"
-#define MOST_FILES   1000        /* options files that are read: they may name each other */
-#define LARGEST_FILE (256 << 20) /* bytes of an options file */
+#define MOST_FILES   1000        /* so many options files are left to nvcc: they may form a loop */
+#define LARGEST_FILE (256 << 20) /* an options file of so many bytes is left to nvcc */
 #define BLANKS       " \t\r\n"
 
 /* A command line of nvcc: what its arguments so far say. The functions `take_` below record it. */
 struct command_line {
     const struct nvcc_option* option; /* whose value is the next argument; or NULL */
-    int inputs, options_files;        /* numbers of them */
+    int inputs, options_files;        /* how many inputs and options files it has */
     int has_dlink;                    /* has -dlink */
     int is_other_output;              /* has -fatbin or the like: links only if it has -dlink */
     int forwards_unknown;             /* has -forward-unknown-to-host-compiler */
@@ -29,7 +30,8 @@ struct command_line {
     int is_for_nvcc;                  /* has an argument that only nvcc understands */
 };
 
-/* Record one argument in `line`; defined below, since an option may name a file with others. */
+/* Record one argument in `line`; defined below, since it calls functions that call it: an option
+   may name a file with further arguments. */
 static void take_argument(struct command_line* line, const char* argument);
 
 static int ends_with(const char* argument, const char* end) {
@@ -75,8 +77,8 @@ static void take_host_arguments(struct command_line* line, const char* text) {
     }
 }
 
-/* Record in `line` the arguments in a text, split like by `split_arguments` of
-   src/pylink/options/file.py. The text is overwritten. */
+/* Record in `line` the arguments in a text, split as `split_arguments` of
+   src/pylink/options/file.py splits them. The text is overwritten. */
 static void take_arguments(struct command_line* line, char* text) {
     while (!line->is_for_nvcc && *(text += strspn(text, BLANKS))) {
         char *argument = text, *end = text;
@@ -101,8 +103,8 @@ static void take_arguments(struct command_line* line, char* text) {
     }
 }
 
-/* Record in `line` the arguments in an options file. A pipe is left to nvcc: it can be read only
-   once. */
+/* Record in `line` the arguments in an options file. One that is not a regular file is left to
+   nvcc, since a pipe can be read only once. */
 static void take_options_file(struct command_line* line, const char* path) {
     struct stat status;
     char* text = NULL;
@@ -140,7 +142,7 @@ static void take_value(struct command_line* line, const char* argument) {
     free(files);
 }
 
-/* Record an option without a value in `line`. */
+/* Record in `line` an option that takes no value. */
 static void take_flag(struct command_line* line, const struct nvcc_option* option) {
     line->has_dlink |= option->use == NVCC_DEVICE_LINK;
     line->is_other_output |= option->use == NVCC_ENDS;
@@ -193,8 +195,8 @@ static void take_variable(struct command_line* line, const char* name) {
     free(text);
 }
 
-/* Return whether a command line of nvcc is a device-link step, or links a program, which includes
-   one. */
+/* Return whether pylink does a command line of nvcc: a device-link step, or the link of a program,
+   which includes such a step. */
 static int is_step(int argc, char** argv) {
     struct command_line line = {NULL, 0, 0, 0, 0, 0, 0, 0};
     int i;

@@ -1,11 +1,11 @@
 /* The program `pylink`: starts the interpreter with no more than a link needs.
    
    Beside this program lies `pylink-python`, the same command line as a Python script. Its first
-   line, which installers write, names the interpreter. Its second line, of an editable install,
-   names the directory of the package. The interpreter runs the package's bundle, one .pyc file with
-   many of its modules, as its main program (src/pylink/startup/bundle.py says where that lies). It
-   does so without `site` and without variables of the environment for Python (-I -S). Without a
-   bundle it runs the script.
+   line, which installers write, names the interpreter. In an editable install, its second line
+   names the directory that the package is in. The interpreter runs the package's bundle, one .pyc
+   file with many of its modules, as its main program (src/pylink/startup/bundle.py says where that
+   lies). It does so without `site` and without variables of the environment for Python (-I -S).
+   Without a bundle it runs the script.
    
    Until pylink has set a handler, the interpreter would print a traceback for an interrupt. So
    SIGINT is blocked until then (src/pylink/startup/program.py).
@@ -41,7 +41,7 @@ static const char* const site_directories[] = {
     "lib/" PYLINK_LIB "/dist-packages",
 };
 /* Variables of the environment that src/pylink/startup/program.py reads: the name under which the
-   program was started, and whether it holds interrupts. */
+   program was started, and a mark that it has blocked SIGINT. */
 #define NAME "PYLINK_STARTED_AS"
 #define HELD "PYLINK_INTERRUPTS_HELD"
 
@@ -68,8 +68,9 @@ static int find_named_bundle(char* path, size_t end, const char* name) {
     return is_bundle(path);
 }
 
-/* Set `path`, of `room` bytes, to the first bundle of the package in the directory `package`.
-   Returns 0 if it has none. */
+/* Set `path`, of `room` bytes, to a bundle of the package in the directory `package`: the one in
+   its __pycache__, else the one in the user's cache, else the shipped one. Returns 0 if it has
+   none. */
 static int find_bundle(const char* package, char* path, size_t room) {
     size_t end = strlen(package);
     if (end + 64 > room) /* longer than each name below */
@@ -122,8 +123,9 @@ static int hold_interrupts(void) {
     return setenv(HELD, "1", 1);
 }
 
-/* Return whether a first line without `#!` is the path of a Python interpreter alone, which can get
-   other arguments. The line may also name a shell that starts one, or have arguments. */
+/* Return whether `line`, a script's first line without `#!`, is only the path of a Python
+   interpreter, so that this program can start it with other arguments. The line may also name a
+   shell that starts one, or have arguments. */
 static int is_python(const char* line) {
     const char* name = strrchr(line, '/');
     return name && strncmp(name + 1, "python", 6) == 0 && strchr(name, ' ') == NULL;
@@ -135,9 +137,9 @@ static int fail(const char* action, const char* path) {
     return 1;
 }
 
-/* Set `path`, of PATH_MAX bytes, to this program's path without symbolic links. Returns 0, or -1 if
-   it cannot be found. /proc may be missing, as in a small chroot; the kernel also passes the path
-   that was started (AT_EXECFN). */
+/* Set `path`, of `room` (PATH_MAX) bytes, to this program's path without symbolic links. Returns 0,
+   or -1 if it cannot be found. /proc may be missing, as in a small chroot; the kernel also passes
+   the path that was started (AT_EXECFN). */
 static int find_program(char* path, size_t room) {
     ssize_t size = readlink(SELF, path, room - 1);
     const char* started;
@@ -149,7 +151,8 @@ static int find_program(char* path, size_t room) {
     return started != NULL && realpath(started, path) != NULL ? 0 : -1;
 }
 
-/* Let a server link if PYLINK_SERVER names one. Returns the exit status, or -1 if none linked. */
+/* Let a server link if PYLINK_SERVER names one, or if it is empty or not set and the overlay of
+   this program uses one. Returns the exit status, or -1 if no server linked. */
 static int link_by_server(const char* script, int argc, char** argv) {
     const char* path = getenv(SERVER);
     static char socket[108 + 64]; /* the longest path of a socket, and what find_auto_socket adds */

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #define DESCRIPTOR_PATHS "/proc/self/fd/"
-#define LARGEST_BUNDLE   (1 << 24) /* bytes: the size in its head has three */
+#define LARGEST_BUNDLE   (1 << 24) /* bytes: the field for the size in its head has three */
 
 /* The head of a bundle, which is a .pyc file; offsets in bytes. The interpreter ignores the
    bytes of the checksum. src/pylink/startup/bundle.py writes it. */
@@ -17,7 +17,7 @@ enum {
     HEAD_MAGIC = 0,    /* 4 bytes: the bytecode's version */
     HEAD_CHECKSUM = 4, /* 8 bytes: `checksum` of all bytes from HEAD_SIZE on */
     HEAD_SIZE = 12,    /* 3 bytes and a zero: size of the bundle, little endian */
-    HEAD_END = 16
+    HEAD_END = 16      /* size of the head */
 };
 
 /* Return the size of a bundle, as its head says. */
@@ -39,8 +39,9 @@ static uint64_t checksum(const unsigned char* data, size_t size) {
     return hash;
 }
 
-/* Set the path of pylink's directory in this user's cache. Returns 0 if it could be another user's:
-   the program is set-user-ID, or the home or cache directory belongs to another user. */
+/* Set the path of pylink's directory in this user's cache. Returns 0 if there is no such path, or
+   if it could be another user's: the program is set-user-ID or set-group-ID, or the home or cache
+   directory belongs to another user. */
 static int find_cache(char* path, size_t room) {
     const char *home = getenv("HOME"), *cache = getenv("XDG_CACHE_HOME");
     uid_t user = geteuid();
@@ -79,9 +80,9 @@ static int is_own_bundle(int file) {
     return good;
 }
 
-/* Open the bundle of the package in the user's cache, and set `path` to that of the descriptor in
-   /proc, by which the interpreter opens it. Returns 0 without a complete bundle that only this user
-   can have written. */
+/* Open the bundle of the package in the user's cache, and set `path` to its descriptor's path in
+   /proc, by which the interpreter opens it. Returns 0 without /proc, or without a complete bundle
+   that only this user can have written. */
 static int open_cached(const char* package, char* path, size_t room) {
     char name[128];
     struct stat status, reached;

@@ -22,7 +22,7 @@ from tables.rows cimport CallNumber, CallRow, EntityRef
 from tables.views cimport MergedView, PlacedView
 
 
-# A block has the rows of one kind of call, e.g. all direct ones. Returns both contents, as bytes.
+# A block has the rows of one kind, e.g. all direct calls. Returns both contents, as bytes.
 def emit_callgraph(PlacedTables placed not None):
     """Make the contents of .nv.callgraph and .nv.prototype: block by block, by function."""
     cdef MergedTables merged = placed.merged
@@ -55,10 +55,10 @@ def emit_callgraph(PlacedTables placed not None):
 ctypedef struct CallLists:
     MergedView merged
     PlacedView placed
-    bint drops_repeats          # -r: among equal rows only the oldest stays
+    bint drops_repeats          # -r: among equal rows with a callee only the oldest stays
     CallNumber* head            # by entity: newest CallRow of the block with this caller, or -1
     CallNumber* next_row        # by CallRow: the caller's next older one, or -1
-    CallNumber* oldest          # by entity: the caller's oldest CallRow with this callee
+    CallNumber* oldest          # by entity: the current caller's oldest CallRow with this callee
 
 
 cdef bint has_callees(int32_t block) noexcept nogil:
@@ -67,10 +67,10 @@ cdef bint has_callees(int32_t block) noexcept nogil:
 
 
 cdef void link_rows(CallLists* call_lists, int32_t block) noexcept nogil:
-    """Make the lists of a block, of rows whose caller is in the output.
+    """Make each caller's list of the rows of a block; callers that are not in the output have none.
 
     Except in BLOCK_INDIRECT, a list of a block without callees has one row, the oldest. In
-    BLOCK_PROTOTYPE, functions whose address is taken have none.
+    BLOCK_PROTOTYPE, functions whose address is taken have no row.
     """
     cdef const CallRow* call
     cdef size_t i

@@ -13,8 +13,8 @@ That is nvlink's behavior, and identical output needs it. Four pieces, as an exa
 
 Equal bytes are not equal contents where relocations fill them in: two tables of addresses are
 zeros in their files. So the bank is not folded if that would drop a piece with relocations, or if a
-relocation's offset would be past the end of the physical bank. There nvlink writes the field over
-other constants, or refuses the program.
+relocation's offset would be past the end of the physical bank. In these cases nvlink writes the
+field over other constants, or refuses the program.
 
 The only trace of the fold outside the bank is the value of the null symbol: the physical offset of
 the last small piece that was kept.
@@ -55,11 +55,12 @@ ctypedef struct Bank:
     TextPool keys               # keys of `kept_pieces`
     uint8_t* is_dropped         # by logical offset: 1 if the byte is of a dropped piece
     uint64_t null_value         # st_value of the null symbol; 0 without a small piece
-    bint has_dropped            # any piece was dropped
+    bint has_dropped            # a piece was dropped when `folds` was set
     bint folds                  # small pieces that repeat others are dropped
 
 
-# The bank is .nv.constant3. `null_value` becomes the offset of the last small piece that stays.
+# The bank is .nv.constant3. `null_value` becomes the offset of the last small piece that stays; it
+# does not change if that is 0, or if there is no such piece.
 def fold_pieces(PlacedTables placed not None):
     """Make the file-scope constant bank as the file has it; fills `outs` and `null_value`."""
     placed.fill()
@@ -187,7 +188,7 @@ cdef bint place_piece(Bank* bank, SectionCounter number) noexcept nogil:
 cdef bint has_lost_bytes(const Bank* bank, uint64_t offset) noexcept nogil:
     """Return whether the physical bank lacks the byte at a logical offset.
 
-    It was dropped, or lies past the end.
+    The byte was dropped, or its offset is past the end of the physical bank.
     """
     return offset < bank.size and (bank.is_dropped[offset] or offset >= bank.blob.count)
 

@@ -137,9 +137,9 @@ cdef bint has_prototypes(const MergedView* merged) noexcept nogil:
 
 
 cdef enum:
-    # Bytes that are free after .shstrtab from sm_100 on: room for the names `.symtab_shndx` and
-    # `.nv.merc.symtab_shndx` (14 and 22 bytes with their NULs), in case only the final file needs
-    # these sections. If it does, the names are in .shstrtab, and there is no gap.
+    # Bytes that are free after .shstrtab from sm_100 on (in lean files: zeros at its end). They are
+    # room for the names `.symtab_shndx` and `.nv.merc.symtab_shndx` (14 and 22 bytes with their
+    # NULs). If only the final file needs these sections, their names take the room: no gap is left.
     MERCURY_GAP = 0x24
 
 
@@ -181,10 +181,11 @@ def place(PlacedTables placed not None):
 
 
 cdef void assign_sizes(Plan* plan, PlacedTables placed):
-    """Fill `size`, `name` and `contents` of each place; the size follows from the section's kind.
+    """Fill the sections' places, except for offsets; the size follows from the section's kind.
 
-    A section whose contents the link made (`spans`) has their size. Also sets the gaps that the
-    second program leaves after the string tables.
+    A section whose contents the link made (`spans`) has their size. `write_section_names` adds the
+    size of .shstrtab and the names of mercury sections. Also sets the gaps that the second program
+    leaves after the string tables.
     """
     cdef const OutSymbolRow* symbol_rows = placed.merged.out_symbols.rows
     cdef const OutSymbolNumber* symbol_order = <const OutSymbolNumber*>placed.symbol_order.rows
@@ -232,9 +233,9 @@ cdef void assign_sizes(Plan* plan, PlacedTables placed):
 cdef uint32_t find_gap(Plan* plan, PlacedTables placed, const OutRow* row):
     """Return the bytes that a renamed section leaves free after .strtab.
 
-    Final names are shorter than those before (docs/order.md). The section leaves the difference
-    less 1, for the NUL. Its relocation section, if there is one, leaves as many bytes as its own
-    name has at first.
+    Its final name is shorter than its first name (docs/order.md). The section leaves the difference
+    less 1, for the NUL. Its .rela section leaves the length of that section's first name, if the
+    output has it, or if the renamed section has literals.
     """
     cdef const OutRow* merged_outs = placed.merged.outs.rows    # with offsets in merge's .strtab
     cdef const char* strings = <const char*>placed.merged.strtab.rows
@@ -245,9 +246,9 @@ cdef uint32_t find_gap(Plan* plan, PlacedTables placed, const OutRow* row):
 
 
 cdef bint write_section_names(Plan* plan, Vec* names, PlacedTables placed):
-    """Write .shstrtab to `names`, and set its size and the offset of each section's name.
+    """Write .shstrtab to `names`, and set its size and the offsets of mercury sections' names.
 
-    False without memory.
+    In lean files it sets the offsets of all sections' names. False without memory.
     """
     cdef MergedTables merged = placed.merged
     cdef size_t i
@@ -259,13 +260,14 @@ cdef bint write_section_names(Plan* plan, Vec* names, PlacedTables placed):
             return False
         plan.shstrtab_gap = plan.strtab_gap = 0
     for i in range(placed.outs.count):
-        if plan.placed.outs[i].kind == K_SHSTRTAB:      # the first section that was created
+        if plan.placed.outs[i].kind == K_SHSTRTAB:      # it was created first
             plan.place[i].size = names.count
             break
     return True
 
 
-# `graph` and `prototypes`, of .nv.callgraph and .nv.prototype, are returned with the new offsets.
+# `graph` and `prototypes` are the contents of .nv.callgraph and .nv.prototype. Returns both with
+# the new offsets of strings.
 def rebuild_strtab(PlacedTables placed not None, bytes graph not None, bytes prototypes not None):
     """Rebuild .strtab without unused names: symbol names in order, then prototype strings."""
     placed.fill()
@@ -299,7 +301,7 @@ def rebuild_strtab(PlacedTables placed not None, bytes graph not None, bytes pro
 
 
 cdef bytes copy_bytes(bytes table):
-    """Return a copy that may be changed."""
+    """Return a copy of `table`; the caller may write to its bytes."""
     return PyBytes_FromStringAndSize(PyBytes_AS_STRING(table), PyBytes_GET_SIZE(table))
 
 

@@ -1,5 +1,5 @@
-# String tables of the output: names of mercury sections in .shstrtab, and both string tables
-# without unused names, in lean files (`has_lean_names` in layout/order.pxd).
+# String tables of the output. The names of mercury sections are added to .shstrtab. In lean files
+# (`has_lean_names` in layout/order.pxd), .shstrtab and .strtab are written without unused names.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset, strlen
@@ -34,15 +34,19 @@ cdef enum:
 # The threads first measure each name, and then write all to their places.
 ctypedef struct MercuryNames:
     Plan* plan
-    const OutRow* outs          # merge's, whose names are offsets in the next two
+    const OutRow* outs          # as merge left them: names are offsets in these two string tables
     const char* shstrtab        # .shstrtab as merge wrote it
     const char* strtab          # .strtab as merge wrote it
-    uint8_t* new_shstrtab       # where .shstrtab is written
-    uint32_t* size              # by place in the file's order: bytes of the name with its NUL, or 0
+    uint8_t* new_shstrtab       # the .shstrtab of the output, which is written
+    # By place in the file's order: bytes of a mercury section's name with its NUL; else 0.
+    uint32_t* size
 
 
 cdef inline const char* mercury_name(const MercuryNames* names, const OutRow* out) noexcept nogil:
-    """Return the part of a mercury section's name after `.nv.merc` or `.nv.capmerc`."""
+    """Return the part of a mercury section's name after `.nv.merc` or `.nv.capmerc`.
+
+    It is the first name of the plain section, unless sections of this kind have one fixed name.
+    """
     if KIND[out.kind].exact:
         return KIND[out.kind].name + MERC_PREFIX
     if is_renamed(naming_section(names.outs, &names.outs[out.twin])):
@@ -64,7 +68,7 @@ cdef inline void measure_names(void* context, size_t run) noexcept nogil:
 
 
 cdef inline void copy_names(void* context, size_t run) noexcept nogil:
-    """Write the names of the sections of run number `run` to their places in .shstrtab."""
+    """Write the names of mercury sections of run number `run` to their places in .shstrtab."""
     cdef const MercuryNames* names = <const MercuryNames*>context
     cdef size_t i, prefix_size, first = run * RUN_NAMES
     cdef const OutRow* row
@@ -106,7 +110,7 @@ cdef inline bint name_mercury_sections(Plan* plan, Vec* new_shstrtab, const OutR
 
 cdef inline bint append_mercury_names(MercuryNames* names, Vec* new_shstrtab,
                                       size_t shstrtab_size) noexcept nogil:
-    """Write merge's .shstrtab and after it the names, and set `name` of the sections' places.
+    """Write merge's .shstrtab, then the names of mercury sections; set `name` of their places.
 
     False without memory.
     """
@@ -169,8 +173,8 @@ cdef inline bint write_lean_names(StringTable* table, OutRow* outs, OutSymbolRow
                                   const char* old_strtab) noexcept nogil:
     """Write the names of .symtab, in order, then those that .nv.merc.symtab alone has.
 
-    `order` has `count` OutSymbolRows. Symbols and sections get the new offsets. False without
-    memory.
+    `order` has `count` OutSymbolRows. Symbols get the new offsets, and so do renamed sections, for
+    their first names in .nv.merc.symtab. False without memory.
     """
     cdef size_t i
     cdef int64_t offset
@@ -179,7 +183,7 @@ cdef inline bint write_lean_names(StringTable* table, OutRow* outs, OutSymbolRow
     for i in range(count):
         symbol = &symbols[order[i]]
         if symbol.section >= 0 and is_plain(outs[symbol.section].kind, IS_LITERALS):
-            # The section's own name is the final one, and its symbol keeps the name from before.
+            # The section header has the final name, but the section symbol keeps the first name.
             symbol.name = outs[symbol.section].symbol_name
         offset = intern_again(table, old_strtab, symbol.name)
         if offset < 0:
@@ -200,11 +204,11 @@ cdef inline bint write_lean_names(StringTable* table, OutRow* outs, OutSymbolRow
 
 cdef inline bint renew_prototypes(StringTable* table, const char* old_strtab, uint32_t* pairs,
                                   size_t count, bint all_rows) noexcept nogil:
-    """Intern the strings that `count` rows of the call graph name, and set their new offsets.
+    """Intern the strings that `count` rows name, and write their new offsets to the rows.
 
-    A row is a pair: (symbol, offset of a string), or in .nv.callgraph (0, number of the block that
-    begins). `all_rows` is for .nv.prototype; in .nv.callgraph only the rows of blocks -2 and -3
-    name strings. False without memory.
+    The rows are those of .nv.prototype (`all_rows`) or .nv.callgraph, as pairs. In .nv.prototype
+    all are (symbol, offset of a string). In .nv.callgraph only the rows of blocks -2 and -3 are; a
+    block begins with (0, its number), and rows of others name two symbols. False without memory.
     """
     cdef size_t i
     cdef int64_t offset

@@ -52,7 +52,7 @@ cdef class VirtualArchs:
     """The lowest and highest SM number of the PTX that inputs were compiled from."""
     cdef readonly uint32_t lowest
     cdef readonly int64_t lowest_file       # first file with the lowest number, or -1
-    cdef readonly uint32_t lowest_count     # number of files with it
+    cdef readonly uint32_t lowest_count     # number of files with the lowest number
     cdef readonly uint32_t highest
     cdef readonly int64_t highest_file      # first file with the highest number, or -1
 
@@ -104,7 +104,7 @@ def fastpath_bits(MergedTables merged not None):
     cdef size_t file
     cdef SectionRef i
     cdef bint is_promised           # the file's attributes say that its code is on the fast path
-    cdef bint is_off = False        # some code of a file that does not say so is off the fast path
+    cdef bint is_off = False        # linked code of a file without that promise is off that path
     merged.objects.view(&view)
     cdef bint follows_scoreboards = view.traits & TRAIT_FP64_SCOREBOARDS != 0
     if merged.out_of.count != view.section_count:
@@ -136,8 +136,8 @@ cdef inline bint has_promised_fastpath(const uint8_t* data, uint64_t size) noexc
     return record != NULL and record_size(record) > 4 and record[4] & FASTPATH_CODE != 0
 
 
-# `arch_specific` says that the target's name ends in `a`. An attribute with COMPAT_COMMON gets the
-# bits of `fastpath`, and keeps only those of `features`, which the target has.
+# `arch_specific` says that the target's name ends in `a`. `features` has the bits of the target. An
+# attribute with COMPAT_COMMON gets the bits of `fastpath`, and keeps only those of `features`.
 def merge_compat(ObjectTables objects not None, bytes rows not None, *, bint arch_specific,
                  uint64_t features, uint8_t fastpath):
     """Return the records of .nv.compat, joined over all inputs by rows of `pylink.facts.compat`."""

@@ -46,9 +46,11 @@ ctypedef struct Ordering:
 
 
 cdef inline bint is_omitted(const Ordering* ordering, const OutRow* row) noexcept nogil:
-    """Return whether a section that was created is omitted.
+    """Return whether the output omits a section that was created, by the rule of its kind.
 
-    Its name stays in the string tables, except in lean files (`has_lean_names`).
+    A relocation section without entries stays, from sm_100 on, if it is marked (OF_EMPTY_STAYS) or
+    if its mercury form has entries. The name of an omitted section stays in the string tables,
+    except in lean files (`has_lean_names`).
     """
     cdef uint8_t omit = KIND[row.kind].omit
     if omit == OMIT_WITHOUT_RECORDS:
@@ -64,20 +66,21 @@ cdef inline bint is_omitted(const Ordering* ordering, const OutRow* row) noexcep
 
 
 cdef inline bint has_lean_names(uint32_t traits) noexcept nogil:
-    """Return whether a release omits the names and sections that only the mercury file needs.
+    """Return whether outputs omit the names and sections that only the mercury file needs.
 
-    docs/format-notes/releases.md has the differences. Such files are called lean here.
+    `traits` are those of the release and the target. Such outputs are called lean here;
+    docs/format-notes/releases.md has the differences.
     """
     return traits & TRAIT_MERCURY != 0 and traits & TRAIT_LEAN_NAMES != 0
 
 
 cdef enum:
-    RANK_ROOM = 64              # more than the number of ranks plus one for omitted sections
+    RANK_ROOM = 64              # ranks for which `order_sections` has room; fewer are in use
 
 
 # A section while the sections of its rank are sorted.
 ctypedef struct SectionPlace:
-    OutNumber created           # the section, but of a mercury twin its plain section: the sort key
+    OutNumber created           # the sort key: a mercury section's plain section, else the section
     OutNumber out               # the section
 
 
@@ -97,7 +100,8 @@ cdef inline void order_sections(Ordering* ordering, Scratch* scratch) noexcept n
     cdef const OutRow* row = ordering.placed.outs
     # By OutRow: rank + 1; 0: omitted.
     cdef uint8_t* ranks = <uint8_t*>scratch_zeros(scratch, ordering.placed.out_count, 1)
-    # By rank + 1: number of sections, then end of the rank's places.
+    # By rank + 1: number of sections, then end of the rank's places. While `places` is filled, by
+    # rank: its next free place.
     cdef size_t ends[RANK_ROOM + 1]
     cdef SectionPlace* places
     cdef SectionPlace* place
@@ -167,7 +171,8 @@ cdef inline int symbol_group(const Ordering* ordering, const OutSymbolRow* symbo
 cdef inline void order_symbols(Ordering* ordering, Scratch* scratch) noexcept nogil:
     """Fill `symbols` and the symbol indices: group by group, in creation order.
 
-    Symbols of omitted sections are omitted.
+    Dropped symbols are omitted, and section symbols of sections that the output omits or that never
+    have one (OF_NO_SYMBOL).
     """
     cdef size_t count = ordering.merged.out_symbol_count, i, group
     cdef const OutSymbolRow* symbol

@@ -31,11 +31,11 @@ ctypedef struct Plan:
 cdef inline bint has_twin_bytes(const Plan* plan, const OutRow* row, bint same_size) noexcept nogil:
     """Return whether a mercury section has the bytes, and so the place, of its plain form.
 
-    Sections of variables share their bytes, unless an input has other ones (OF_OWN_BYTES: whole
-    programs). Some debug sections always share them (`has_plain_bytes` in mercury/ties.pxd), in
-    lean files .debug_info, too. Other debug sections, such as lines without sequences, do if three
-    conditions hold: the inputs' sections have equal bytes, both have the same size (`same_size`),
-    and the plain one has no RELA section or comes from a whole program.
+    Sections of variables share their bytes, unless the two forms differ in an input (OF_OWN_BYTES:
+    whole programs). Some debug sections always share them (`has_plain_bytes` in mercury/ties.pxd),
+    in lean files .debug_info, too. Other debug sections do if three conditions hold: the two forms
+    are equal in every input, they have the same size in the output (`same_size`), and the plain one
+    has no RELA section or comes from a whole program. An example is .debug_line without sequences.
     """
     cdef const SectionRow* source
     if is_a(row.kind, IS_VARIABLES):

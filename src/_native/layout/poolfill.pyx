@@ -7,8 +7,8 @@ kernel. `apply_pools` carries the rows out:
 2. `fill_pools` copies the bytes of each row to its pool.
 3. `move_constants` sets the values of constants of device functions, and the pools they are in.
 
-From sm_100 on, nvlink computes the jump tables of definitions that lost again, since their code is
-not linked. An entry of a table names a place by its offset in the code and in the mercury code.
+From sm_100 on, nvlink computes new jump tables for definitions that lost, since their code is not
+linked. An entry of a table names a place by its offset in the code and in the mercury code.
 `learn_labels` lists both for the tables of the linked definition, and `translate` then finds the
 entries of a lost table by their mercury offsets:
 
@@ -40,20 +40,21 @@ from tables.rows cimport (
 from tables.views cimport MergedView, ObjectsView
 
 
-# A jump table names a place in the code twice: by its offset in `.text`, in the bytes, and by its
-# offset in the mercury form, in a relocation.
+# A place in the code that an entry of a jump table names. The bytes of the entry have the offset of
+# the place in `.text`, and the entry's mercury relocation has its offset in the mercury form.
 ctypedef struct Label:
-    int64_t mercury             # its offset in the mercury form, in bytes
-    uint32_t code               # its offset in .text, in bytes
+    int64_t mercury             # offset of the place in the mercury form, in bytes
+    uint32_t code               # offset of the place in .text, in bytes
 
 
 # The labels in the jump tables of a function (from sm_100 on), as the linked definition has them.
 ctypedef struct JumpTables:
     const uint8_t* arena
     const SectionRow* sections
-    SectionNumber* list_of      # by input symbol, of a function: 1 + relocation section of its pool
+    # By input symbol, of a function: 1 + section of its pool's mercury relocations, or 0.
+    SectionNumber* list_of
     Vec labels                  # Label, of `function`, by mercury offset
-    EntityRef function          # entity, all ones before the first
+    EntityRef function          # entity that `labels` are of; all ones before the first
 
 
 # The pools that `apply_pools` fills.
@@ -66,9 +67,10 @@ ctypedef struct Filling:
     uint64_t* start             # by OutRow: 1 + offset of its contents in `blob`, 0 without any
     JumpTables tables
     bint any_lost               # some bytes are of definitions that lost
-    uint64_t null_value         # offset of the last lost pool of a device function, or 0
+    # Offset, in a kernel's pool, of the last lost pool of a device function; 0 without one.
+    uint64_t null_value
     Vec blob                    # uint8_t: contents of all pools that rows go to
-    Vec spans                   # SpanRow: of each of these pools
+    Vec spans                   # SpanRow of each pool in `blob`
 
 
 def apply_pools(PlacedTables placed not None):
@@ -149,7 +151,7 @@ cdef bint fill_pools(Filling* filling) noexcept nogil:
     cdef const SectionRow* piece
     cdef uint8_t* place
     cdef OutNumber pool
-    cdef SectionNumber winner_section = -1  # the function's pool of the linked definition
+    cdef SectionNumber winner_section = -1  # input section: pool of the linked definition, or -1
     for i in range(filling.merged.pool_count):
         row = &filling.merged.pools[i]
         pool = filling.pool_of[row.kernel]
@@ -170,9 +172,9 @@ cdef bint fill_pools(Filling* filling) noexcept nogil:
 
 
 cdef bint start_pool(Filling* filling, OutNumber pool, bint has_own) noexcept nogil:
-    """Make room for the contents of a pool, an OutRow; False without memory.
+    """Make room for the contents of a pool (an OutRow) in `blob`; False without memory.
 
-    With `has_own` they begin with the kernel's own pool.
+    With `has_own` the contents begin with the bytes of the pool's input section (`source`), if any.
     """
     cdef const OutRow* out = &filling.outs[pool]
     cdef SpanRow* span = <SpanRow*>vec_push(&filling.spans)
@@ -219,7 +221,7 @@ def has_pool_above(PlacedTables placed not None, uint64_t limit):
 
 cdef void start_tables(Filling* filling, Scratch* scratch, size_t section_count,
                        size_t symbol_count) noexcept nogil:
-    """Set up the jump tables, without labels; `scratch` has their memory."""
+    """Set up `tables` without labels, but with `list_of`, which `scratch` frees."""
     filling.tables.arena = filling.objects.arena
     filling.tables.sections = filling.objects.sections
     filling.tables.list_of = <SectionNumber*>scratch_zeros(scratch, symbol_count + 1, 4)
@@ -244,11 +246,11 @@ cdef inline const Rela* relocations_of(const JumpTables* tables, const SectionRo
 
 cdef bint translate(JumpTables* tables, const PoolRow* row, SectionNumber winner_section,
                     uint8_t* place) noexcept nogil:
-    """Make the jump table of a lost definition lead to the same places in the code that stays.
+    """Make the jump table of a lost definition lead to the same places in the code that is linked.
 
     `place` has the bytes of `row`, `winner_section` is the pool of the linked definition, or -1. An
-    entry without a label in that pool becomes 0. The table does not change if it has no mercury
-    relocations, as up to sm_90. False without memory.
+    entry becomes 0 if no entry of that pool has the same mercury offset. The table does not change
+    if it has no mercury relocations, as up to sm_90. False without memory.
     """
     cdef uint64_t count, i
     cdef const SectionRow* pool = &tables.sections[row.section]

@@ -1,4 +1,4 @@
-"""Merging of literal pools: one pool for all kernels, when that of a kernel exceeds its bank.
+"""Merging of literal pools: one pool for all kernels, if the pool of any kernel exceeds its bank.
 
 A kernel K reads pooled constants and jump tables from bank 2: its pool is `.nv.constant2.K`. There
 `pools.place_pools` also placed those of the device functions that K reaches. If a pool is then
@@ -61,7 +61,7 @@ from tables.views cimport MergedView, ObjectsView
 ctypedef int32_t PieceNumber
 ctypedef size_t PieceCounter
 
-# The bytes that a symbol of an input pool names.
+# The bytes that the symbol of a linked constant names in an input pool.
 ctypedef struct Piece:
     SectionNumber section       # input section
     EntityNumber entity         # the symbol
@@ -72,7 +72,7 @@ ctypedef struct Piece:
     bint follows_null           # `nvlink_value` is the null symbol's value
 
 
-# The place of the piece that was added to the merged pool, or found there, last.
+# The place of the last piece that was added to the merged pool, or whose equal was found there.
 ctypedef struct PiecePlace:
     int32_t place               # offset in the merged pool
     bint moved                  # nvlink gives its symbol a new value
@@ -93,9 +93,9 @@ ctypedef struct MergedPool:
     Vec pieces                  # Piece, by section and value
     PieceNumber* first          # by input section: its first piece, -1: none
     PoolNumber* next_row        # by PoolRow: the next one of its kernel, -1: none
-    uint8_t* seen               # by input section: 1 if its small pieces have their places
+    uint8_t* seen               # by input section: 1 if its pieces were added once
     Vec blob                    # uint8_t: the one pool
-    uint64_t limit              # bytes that it may have
+    uint64_t limit              # most bytes of the one pool
     uint32_t align              # alignment of the one pool
     # Small pieces by bytes and alignment. Values: twice the place, plus 1 if the piece is the pool
     # of a definition that lost.
@@ -157,9 +157,9 @@ cdef bint has_only_kernel_pools(const MergedPool* merged_pool) noexcept:
 
 
 cdef void find_null_value(MergedPool* merged_pool) noexcept:
-    """Set the null symbol's value as `poolfill` does: the place of a function's last lost pool.
+    """Set the null symbol's value as `poolfill` does: the offset of the last lost pool.
 
-    Lost pools of kernels do not count.
+    Only lost pools of device functions count; the offset is that in a kernel's pool.
     """
     cdef const PoolRow* row
     cdef size_t i
@@ -200,7 +200,7 @@ cdef bint merge_all(MergedPool* merged_pool) noexcept nogil:
 
 
 cdef int compare_pieces(const void* a, const void* b) noexcept nogil:
-    """Order pieces by section and value, those at one place by entity."""
+    """Order pieces by section and value, then by entity, for qsort."""
     cdef const Piece* x = <const Piece*>a
     cdef const Piece* y = <const Piece*>b
     if x.section != y.section:
@@ -211,7 +211,8 @@ cdef int compare_pieces(const void* a, const void* b) noexcept nogil:
 
 
 cdef bint list_pieces(MergedPool* merged_pool) noexcept nogil:
-    """Fill `pieces` and `first`: a Piece for each symbol of an input pool; False without memory."""
+    """Fill `pieces` and `first`: a Piece for each linked constant in a pool; False without memory.
+    """
     cdef const EntityRow* entities = merged_pool.merged.entities
     cdef const SymbolRow* symbols = merged_pool.objects.symbols
     cdef size_t i
@@ -272,7 +273,7 @@ cdef bint join_all(MergedPool* merged_pool) noexcept nogil:
 
 cdef bint join_section(MergedPool* merged_pool, SectionNumber section,
                        uint64_t start) noexcept nogil:
-    """Add the pieces of an input section that `place_pools` placed at `start` of a kernel's pool.
+    """Add the pieces of an input section, which begins at offset `start` of a kernel's pool.
 
     A section is added again for each further kernel that reaches its function. Its small pieces are
     in the one pool by then. So only two sorts are added again: pieces of other sizes, of which few
@@ -326,8 +327,9 @@ cdef bint join_piece(MergedPool* merged_pool, const uint8_t* data, uint64_t size
                      uint64_t old_offset, bint is_lost) noexcept nogil:
     """Add a piece to the one pool, or find its equal there; `newest` says where it is.
 
-    `old_offset` is its offset in the pools as `place_pools` placed them. `is_lost`: it is the pool
-    of a definition that lost. False without room or memory.
+    A literal 0 counts as equal to an earlier one with the same `old_offset`: the offset of the
+    piece in the pools as `place_pools` placed them. `is_lost`: the piece is the pool of a
+    definition that lost. False without room or memory.
     """
     cdef PiecePlace* newest = &merged_pool.newest
     cdef bint is_zero = is_null(data, size)
@@ -394,7 +396,7 @@ cdef bint place_all(MergedPool* merged_pool) noexcept nogil:
 
 
 cdef void move_symbols(MergedPool* merged_pool) noexcept nogil:
-    """Set the values of the symbols of pieces, and the pools that they are in.
+    """Set the values of the symbols of pieces, and the pools (`homes`) in which these symbols lie.
 
     A value is the one that nvlink gives if the piece's bytes are there, else the piece's place.
     """

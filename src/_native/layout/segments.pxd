@@ -71,7 +71,7 @@ cdef inline bint add_program_headers(const Plan* plan, uint64_t table_offset,
 
 
 cdef inline bint add_load(const Plan* plan, Vec* headers, bint writable) noexcept nogil:
-    """Add a load (PT_LOAD) up to sm_90: writable data, or constants and code.
+    """Add one of the two loads (PT_LOAD) of sections up to sm_90: `writable` data, or all else.
 
     A load without sections is omitted. False without memory.
     """
@@ -114,7 +114,7 @@ cdef inline bint add_runs(const Plan* plan, Vec* headers) noexcept nogil:
     cdef const PlaceRow* place = plan.place
     cdef size_t i, j                    # first section of a run, and the one after its last
     cdef uint32_t flags
-    cdef uint64_t start, end = 0, memory    # of the load in the file; its end in memory
+    cdef uint64_t start, end = 0, memory    # the load's start and end in the file, end in memory
     cdef const OutRow* section
     i = 0
     while i < plan.count:

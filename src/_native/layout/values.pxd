@@ -34,7 +34,7 @@ ctypedef struct Assignment:
     uint64_t bank_size          # bytes of .nv.constant3; all ones without it
 
 cdef enum:
-    MAX_COMMON_ALIGN = 0x10000  # nvlink ignores larger alignments of common symbols
+    MAX_COMMON_ALIGN = 0x10000  # bytes: a common symbol with a larger alignment is aligned to 1
 
 
 cdef inline bint assign_all(Assignment* assignment, Scratch* scratch) noexcept nogil:
@@ -59,8 +59,8 @@ cdef inline bint assign_all(Assignment* assignment, Scratch* scratch) noexcept n
             assignment.value[i] += assignment.merged.base[section]
             if assignment.merged.entities[i].kind == E_SYSTEM_SHARED:
                 assignment.value[i] = winner.value    # its alignment, until it has a place
-            # The section belongs to a definition of a kernel that is not linked. The linked one's
-            # parameters and literals stand for it.
+            # The output lacks the section: for example, it is of a definition that is not linked.
+            # The parameters or literals of the function's linked definition are the home instead.
             if assignment.home[i] < 0 and assignment.merged.section_function[section] >= 0:
                 if is_a(assignment.objects.sections[section].kind, IS_PARAMETERS):
                     assignment.home[i] = (
@@ -74,7 +74,7 @@ cdef inline bint assign_all(Assignment* assignment, Scratch* scratch) noexcept n
 
 
 cdef inline void find_outs(Assignment* assignment) noexcept nogil:
-    """Find .nv.global and the banks that symbols can lie in, and the size of .nv.constant3."""
+    """Find .nv.global, functions' .nv.constant0 and .nv.constant2, and the size of bank 3."""
     cdef const OutRow* row
     cdef size_t i
     assignment.common = -1
@@ -144,8 +144,8 @@ cdef inline void place_system_shared(Assignment* assignment) noexcept nogil:
     """Place the variables of .nv.shared.reserved.0: by falling alignment, then last created first.
 
     Relocatable outputs have room for the variables, but give them no place: `value` stays their
-    alignment, at most MAX_ALIGN. If there are such variables, this walks over the entities once for
-    each power of two.
+    alignment. If there are such variables, this goes through all entities once for each power of
+    two up to MAX_ALIGN, the largest alignment.
     """
     cdef const EntityRow* entities = assignment.merged.entities
     cdef OutRow* outs = assignment.outs

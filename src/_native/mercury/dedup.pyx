@@ -12,15 +12,15 @@ headers and relocation targets. A reference and a candidate, as an example:
 Stage 1 compares primary data, and accepts, as does stage 2, which compares headers. Stage 3 finds
 no target of the reference with equal name and bytes, and rejects.
 
-1. `Vectors` copies names, and borrows all other bytes. `attach_symbols` adds the symbols that the
-   targets refer to.
+1. `Vectors` copies the names of headers and targets, and borrows all other bytes. `attach_symbols`
+   adds the symbols that the targets refer to.
 2. `compare` calls `decide_data`, `decide_headers` and `decide_targets` (mercury/stages.pxd); the
    first stage that fails gives the result. `decide_targets` also compares symbols
    (mercury/symbols.pxd).
-3. The twin of an entry is the equal entry of the reference. It is found by a linear search or,
-   with the option `hashed`, in hash tables, which an object makes when they are first needed.
-   Targets with equal keys also need digests, i.e. hashes of their bytes: then `compare` returns
-   NEEDS_DIGESTS, and `compare_targets` goes on when the caller has filled them.
+3. The twin of an entry is the first equal entry of the reference. It is found by a linear search
+   or, with the option `hashed`, in hash tables, which an object makes when they are first needed.
+   Targets with equal keys also need digests, i.e. hashes of their bytes. If these are missing,
+   `compare` returns NEEDS_DIGESTS; the caller fills them and calls `compare_targets`.
 4. `find_first_accepting` compares with one reference after the other, until one accepts.
 """
 
@@ -46,7 +46,7 @@ from mercury.symbols cimport collect_uses, compare_identity, read_object_symbols
 from outcomes cimport ACCEPTED
 
 cdef enum:
-    MAX_ROWS = 0x7fffffff       # most rows (largest int32), as hash tables have numbers of 32 bits
+    MAX_ROWS = 0x7fffffff       # most entries of a vector or table: row numbers are below 2**31
     MAX_EXTRA = 3               # buffers that attach_symbols may borrow: symbols, names, attributes
 
 
@@ -130,7 +130,7 @@ cdef class Vectors:
         table_free(&self.object.by_digest)
 
     cdef Span borrow(self, data) except *:
-        """Return address and size of a buffer's bytes; for bytes objects `owners` must have it."""
+        """Return address and size of a buffer's bytes; a bytes object must be in `owners`."""
         cdef Span span
         if PyBytes_CheckExact(data):
             span.data = <const uint8_t*>PyBytes_AS_STRING(data)
@@ -144,7 +144,7 @@ cdef class Vectors:
 
     # `sections` has, by section index, the name if its header is compared, else None; `places`, by
     # target, the name of the section that it relocates. `attributes` (records of the file) and
-    # `kinds` (other fields of headers) must be equal in both files.
+    # `kinds` (other fields of headers) must be equal in two files for a fold.
     def attach_symbols(self, symtab, strtab, tuple sections not None, tuple places not None,
                        attributes, bytes kinds not None):
         """Read the symbol table that the targets' Elf64_Rela entries index."""
@@ -331,7 +331,7 @@ cdef int set_counts(WorkCounts* work, Result result) except -1:
     return 0
 
 
-# `hashed` finds twins in hash tables, `symbols` also compares the symbols of both objects.
+# `hashed` finds twins in hash tables. `symbols` also compares symbols, if both objects have some.
 def compare(Vectors reference not None, Vectors candidate not None, *, bint hashed, bint symbols):
     """Decide whether `candidate` folds into `reference`."""
     cdef Object* ref = &reference.object

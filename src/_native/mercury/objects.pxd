@@ -60,7 +60,7 @@ cdef struct Object:
     Header* headers
     Target* targets
     Symbol* symbols         # by symbol index
-    Use* uses               # a row for each symbol that targets name
+    Use* uses               # a row for each symbol that relocations of targets name
     size_t primary_count
     size_t header_count
     size_t target_count
@@ -80,7 +80,7 @@ cdef struct Object:
 # The work of one comparison or of several.
 cdef struct WorkCounts:
     uint64_t memcmp_calls       # comparisons of bytes
-    uint64_t bytes_compared     # bytes up to the first difference
+    uint64_t bytes_compared     # bytes up to the first difference, with that byte
     uint64_t bytes_offered      # bytes up to the end, i.e. the sizes of what was compared
     uint64_t twin_probes        # rows of a reference that were compared in search of a twin
     uint64_t prefilter_hits     # rows that a hash table found and that are twins
@@ -160,7 +160,10 @@ cdef inline uint32_t target_row(const Object* object, uint64_t key) noexcept nog
 
 
 cdef inline bint build_index(Object* object) noexcept nogil:
-    """Fill `by_header` and `by_target`, unless filled; False when memory is exhausted."""
+    """Fill `by_header` and `by_target`, unless filled; False when memory is exhausted.
+
+    Also sets `ties`, `distinct`, and `tied` of the targets.
+    """
     cdef size_t i
     cdef uint32_t row
     cdef Header* header

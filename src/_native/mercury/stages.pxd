@@ -9,9 +9,10 @@
 #     candidate's headers    .debug_line, .debug_frame    both have twins: accepted
 #     reference's headers    .debug_frame, .debug_line    at other positions (moved_header is 0)
 #
-# Targets of one object that have equal keys, and so as a rule equal names and sizes, are tied. The
-# table of keys would compare each of them with each. So they are found by key and digest, a hash of
-# their bytes, which Python computes only when it is needed (NEEDS_DIGESTS).
+# Targets of one object that have equal keys, and so as a rule equal names and sizes, are tied. By
+# key alone, a search would compare each tied target of the candidate with each of the reference. So
+# they are found by key and digest, a hash of their bytes, which Python computes only when it is
+# needed (NEEDS_DIGESTS).
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -110,7 +111,10 @@ cdef inline int compare_payloads(const Object* ref, const Object* cand, Verdict*
 
 cdef inline size_t find_header_twin(const Object* ref, const Header* header, bint hashed,
                                     WorkCounts* work) noexcept nogil:
-    """Return the first row of `ref` that equals `header`; without one the number of rows."""
+    """Return the first row of `ref` that equals `header`; without one the number of rows.
+
+    It is found in the table `by_header` if `hashed`, else by a linear search.
+    """
     cdef size_t j = 0, count = ref.header_count
     cdef uint32_t row
     if not hashed:
@@ -174,7 +178,10 @@ cdef inline bint needs_digests(const Object* ref, const Object* cand) noexcept n
 
 cdef inline size_t find_target_twin(const Object* ref, const Target* target, bint hashed,
                                     WorkCounts* work) noexcept nogil:
-    """Return the first row of `ref` that equals `target`; without one the number of rows."""
+    """Return the first row of `ref` that equals `target`; without one the number of rows.
+
+    It is found in the hash tables of `ref` if `hashed`, else by a linear search.
+    """
     cdef size_t j = 0, count = ref.target_count
     cdef uint32_t row
     cdef const KeyTable* table

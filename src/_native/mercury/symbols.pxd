@@ -1,5 +1,5 @@
-# Finds the symbols that relocations name by index, and compares those of equal indices in two
-# files. `pylink/mercury/__init__.py` argues why that is enough for a fold.
+# The symbols that relocations name by index, and the comparison of symbols with equal indices in
+# two files. `pylink/mercury/__init__.py` argues why that is enough for a fold.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memchr
@@ -104,9 +104,10 @@ cdef inline int compare_identity(const Object* ref, const Object* cand,
                                  Verdict* out) noexcept nogil:
     """Compare the symbols of two files whose stages 1 to 3 accept. Returns the `why` of a Verdict.
 
-    These are functions that a file defines, and symbols that relocations of `cand` name. Headers
-    and targets (relocation sections) must be at equal positions, since indices name them. Attribute
-    records, kinds of sections, and the sections that targets relocate must be equal, too.
+    These are functions that a file defines, and symbols that relocations of `cand` name. A function
+    must not be weak in `ref` alone. Headers and targets (relocation sections) must be at equal
+    positions, since indices name them. Attribute records, kinds of sections, and the sections that
+    targets relocate must be equal, too.
     """
     cdef size_t i
     cdef const Use* use

@@ -61,7 +61,7 @@ cdef inline int compare_ties(const void* a, const void* b) noexcept nogil:
 
 cdef inline uint64_t tie_key(const uint8_t* arena, const SectionRow* sections, const FileRow* file,
                              bint names) noexcept nogil:
-    """Return a hash of a file's Mercury debug sections, capsules and relocation sections.
+    """Return a hash of a file's Mercury sections with debug data, capsules and relocations.
 
     It covers kinds, sizes and lengths of names, and with `names` also the names. 0 if none of these
     sections has debug data.
@@ -87,7 +87,7 @@ cdef inline uint64_t tie_key(const uint8_t* arena, const SectionRow* sections, c
 cdef inline size_t keep_tied(Tie* ties, size_t count) noexcept nogil:
     """Sort `ties` by key, and drop rows whose key no other row has. Returns how many stay."""
     cdef size_t i, kept_count = 0
-    cdef uint64_t last_tied = 0     # no key is 0
+    cdef uint64_t last_tied = 0     # the last key that was kept; no key in `ties` is 0
     qsort(ties, count, sizeof(Tie), compare_ties)
     for i in range(count):
         if ties[i].key == last_tied or (i + 1 < count and ties[i + 1].key == ties[i].key):

@@ -17,7 +17,8 @@ cdef class Twins:
     """Equal rows, and the work that finding them took."""
     cdef readonly bytes leaders             # int64 by row: the first row that is equal to it
     cdef readonly uint64_t comparisons      # pairs of buffers that were compared
-    cdef readonly uint64_t bytes_compared   # of these, up to and with the first difference
+    # Bytes compared in these pairs, up to and with the first difference of each.
+    cdef readonly uint64_t bytes_compared
 
     cdef bint are_equal(self, const Py_buffer* a, const Py_buffer* b) noexcept nogil:
         """Return whether two buffers have equal bytes; adds to the counts of this object."""
@@ -37,7 +38,7 @@ def find_twins(list sections not None, list relocations not None, list keys not 
     cdef Py_ssize_t row_count = len(sections), i, view_count = 0
     cdef KeyTable table
     cdef KeySlot* slot
-    cdef uint32_t row
+    cdef uint32_t row                   # 1 + a leader with the key, 0 at the end of the chain
     cdef Twins twins = Twins.__new__(Twins)
     if not len(relocations) == len(keys) == row_count:
         raise ValueError("columns differ in length")
@@ -47,6 +48,7 @@ def find_twins(list sections not None, list relocations not None, list keys not 
     cdef int64_t* leader = <int64_t*>PyBytes_AS_STRING(twins.leaders)
     cdef Scratch scratch
     scratch_init(&scratch)
+    # A row has two: the bytes of its section, then those of its relocation section.
     cdef Py_buffer* views = <Py_buffer*>scratch_zeros(&scratch, 2 * row_count, sizeof(Py_buffer))
     cdef uint64_t* key = <uint64_t*>scratch_zeros(&scratch, row_count, sizeof(uint64_t))
     scratch_table(&scratch, &table, row_count)

@@ -1,16 +1,17 @@
 # Creation, per input: functions, other symbols, and the sections that no symbol needed.
 #
 # These are events of docs/order.md. Each creates what does not exist yet, with the next number.
-# A definition that lost creates nothing. One that won later takes over the symbol and the sections
-# of an earlier one: if `f` of a.cubin is replaced by `f` of b.cubin, `f` and `.text.f` have the
-# numbers that they got while a.cubin was read, and the code of b.cubin.
+# A definition that lost creates nothing, except that its pool may (`create_lost_pool`). One that
+# won later takes over the symbol and the sections of an earlier one: if `f` of a.cubin is replaced
+# by `f` of b.cubin, `f` and `.text.f` have the numbers that they got while a.cubin was read, and
+# the code of b.cubin.
 #
 # 1. `create_functions` goes through the functions of a file, in the order in which resolution met
 #    them. For a dead function it only uses up the number that nvlink gives its code. For a dead
 #    kernel, with -use-host-info, it also reserves number and name of .nv.shared.K.
 # 2. `create_objects` goes through its other symbols in the same way.
 # 3. `create_other_sections` goes through its sections: it creates those that no symbol needed, and
-#    says where in the output the bytes of each are (`assign_output_section`).
+#    says where in the output their bytes are (`assign_output_section`).
 # 4. `create_info_sections` creates .nv.info.F of functions that have none.
 #
 # `prepare_sections` comes before all this, for every file: it marks what step 3 has to visit.
@@ -82,7 +83,10 @@ cdef inline bint is_emitted(Merge* merge, EntityNumber entity) noexcept nogil:
 
 
 cdef inline bint is_pooled(Merge* merge, const EntityRow* entity) noexcept nogil:
-    """Return whether an entity lies in a device function's pool that goes to kernels (not -r)."""
+    """Return whether an entity lies in a device function's pool, and its bytes go to kernels.
+
+    With -r they do not.
+    """
     cdef SectionNumber section = merge.objects.symbols[entity.winner].section
     return (section >= 0 and not merge.objects.mode & LINK_RELOCATABLE
             and is_plain(merge.objects.sections[section].kind, IS_LITERALS)
@@ -100,7 +104,7 @@ cdef inline bint is_lost_pool(Merge* merge, SectionNumber section) noexcept nogi
 
 
 cdef inline bint is_shared_emitted(Merge* merge, EntityNumber entity) noexcept nogil:
-    """Return whether a shared variable has a symbol: with -r, -g and --preserve-relocs only."""
+    """Return whether a shared variable has a symbol: with -r, -g or --preserve-relocs only."""
     cdef const EntityRow* entity_row = &merge.merged.entities[entity]
     cdef const SymbolRow* symbol = &merge.objects.symbols[entity_row.winner]
     if merge.objects.mode & LINK_RELOCATABLE:
@@ -121,7 +125,7 @@ cdef inline SymbolNumber next_symbol_in_order(Merge* merge, const FileRow* file,
     """Take the next symbol of the file in the order of resolution, if it is of the right sort.
 
     With `functions` that is a function, without it any other symbol. Returns -1 if the next symbol
-    is of the other sort or of the next file, or if there is none.
+    is of the other sort or of a later file, or if there is none.
     """
     cdef SymbolNumber symbol
     if merge.met_before == merge.merged.met_count:
@@ -158,9 +162,9 @@ cdef inline void create_functions(Merge* merge, const FileRow* file) noexcept no
         is_definition = was_current(merge.merged.symbol_resolution[symbol])
         if merge.work.symbol_of[entity] < 0:
             create_symbol(merge, entity, is_listed_local(merge, symbol_row, is_definition))
-            # Before 13.0, nvlink treats the null symbol of a file like a function if the file is
-            # the first to name a function, and does not define it: it becomes a local symbol
-            # without a name (`assign_function_entity` of resolve).
+            # Before 13.0, in an executable that keeps dead code, the null symbol of a file has an
+            # entity if the file is the first to name some function, and does not define it. nvlink
+            # makes a local symbol without a name of it (`assign_function_entity` of resolve).
             null_entity = merge.merged.symbol_entity[file.first_symbol]
             if (null_entity >= 0 and symbol_row.section < 0
                     and merge.work.symbol_of[null_entity] < 0):
@@ -175,7 +179,7 @@ cdef inline void create_functions(Merge* merge, const FileRow* file) noexcept no
 
 cdef inline void create_code_section(Merge* merge, EntityNumber function,
                                      const SectionRow* text) noexcept nogil:
-    """Create the section of a function's code; for a kernel, also .nv.info.K and .nv.shared.K."""
+    """Create a function's code section; for most kernels also .nv.info.K and .nv.shared.K."""
     cdef SectionHead head = head_of_kind(text.kind)
     cdef OutNumber out
     if code_of(merge, function) >= 0:
@@ -187,8 +191,8 @@ cdef inline void create_code_section(Merge* merge, EntityNumber function,
     if out < 0:
         return
     add_section_symbol(merge, out)
-    # A kernel that only device code launches gets its sections like a device function, except with
-    # -use-host-info.
+    # A kernel outside of the selection, which device code launches or which is idle, gets these two
+    # sections later, if at all, except with -use-host-info.
     if (is_root(&merge.merged.entities[function])
             or (merge.objects.mode & LINK_HOST_INFO
                 and merge.merged.entities[function].flags & EF_KERNEL)):
@@ -261,7 +265,7 @@ cdef inline void create_optimizer_symbol(Merge* merge, EntityNumber entity, Enti
 
 cdef inline void create_objects(Merge* merge, const FileRow* file) noexcept nogil:
     """Create the symbols of a file that are not functions, each after the section it lies in."""
-    cdef uint32_t number = 0            # of constants in pools of functions
+    cdef uint32_t number = 0            # constants of this file in pools, so far
     cdef SymbolNumber symbol
     cdef EntityNumber entity
     cdef const SymbolRow* symbol_row
@@ -306,7 +310,7 @@ cdef inline void create_objects(Merge* merge, const FileRow* file) noexcept nogi
 
 
 cdef inline void create_section_of_object(Merge* merge, SectionNumber section) noexcept nogil:
-    """Create the output section for the input section of an object, unless it exists.
+    """Create the output section for `section`, in which an object lies, unless it exists.
 
     An object is any symbol except for functions.
     """
@@ -317,7 +321,7 @@ cdef inline void create_section_of_object(Merge* merge, SectionNumber section) n
         if kernel < 0:
             return
         if not merge.merged.entities[kernel].flags & EF_LIVE:
-            # A dead kernel with variables of its own leaves only this name.
+            # The shared memory of a dead kernel leaves only this name, and a number.
             reserve_name(merge, merge.objects.arena + section_row.name, section_row.name_size)
         elif (merge.merged.entities[kernel].flags & EF_UNSELECTED
                 and find_function_section(merge, kernel, section_row.kind, 0) < 0):
@@ -329,7 +333,10 @@ cdef inline void create_section_of_object(Merge* merge, SectionNumber section) n
 
 
 cdef inline void create_section(Merge* merge, SectionNumber section) noexcept nogil:
-    """Create the output section for an input section, if the output has it and it is new."""
+    """Create the output section for an input section, unless it exists or the output omits it.
+
+    A dead function's constants only reserve numbers.
+    """
     cdef const SectionRow* section_row = &merge.objects.sections[section]
     cdef EntityNumber function
     if is_function_bank(section_row.kind):
@@ -429,8 +436,9 @@ cdef inline OutNumber create_optimizer_section(Merge* merge, EntityNumber functi
 cdef inline void create_pools(Merge* merge) noexcept nogil:
     """Create pools of kernels whose constants all come from device functions they reach.
 
-    The PoolRows of one device function follow each other. First each of its kernels without a pool
-    gets the section; then, from sm_100 on, each of these gets the relocation sections.
+    The PoolRows of one function follow each other. First each kernel whose pool begins with one of
+    them (POOL_NEW) gets the section, unless it exists. Then, from sm_100 on, each pool that begins
+    with one of them gets the relocation sections that it lacks.
     """
     cdef const PoolRow* pools = merge.merged.pools
     cdef size_t first = 0, end, i
@@ -651,7 +659,7 @@ cdef inline OutNumber find_or_create_mercury_section(Merge* merge,
                   section_row.entsize)
     if out < 0:
         return -1
-    reserve_number(merge)       # other mercury sections have no number
+    reserve_number(merge)       # among mercury sections, only debug data uses up numbers
     out_row(merge, out).source = section
     out_row(merge, out).twin = plain
     out_row(merge, plain).merc = out

@@ -14,10 +14,11 @@
 #
 # Debug data has rules of its own. It also describes code that is not linked: that of dead
 # functions, and copies (definitions of a weak function in several files) that lost or were
-# replaced. nvlink removes the entries of these at different times. An entry that it removes late
-# has already created a relocation section, whose number stays, or counts for the rule of two forms
-# (docs/order.md, "Which relocation entries count"): some RELA entries also create .rel. DROP,
-# DROP_LATE, DROP_DEAD and CLEAR are four ways to remove an entry, which differ in what is left.
+# replaced. nvlink removes the entries that name such code at different times. An entry that it
+# removes late has already created a relocation section, whose number stays. It may also count for
+# the rule of two forms (docs/order.md, "Which relocation entries count"): some RELA entries also
+# create .rel. DROP, DROP_LATE, DROP_DEAD and CLEAR are four ways to remove an entry, which differ
+# in what is left.
 # Frames are `.debug_frame`; lines are `.debug_line` and `.nv_debug_line_sass`.
 #
 # The Action of an entry mostly follows from its symbol and its relocation type alone. The part that
@@ -53,11 +54,13 @@ from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_KEEPS_SHARED
 
 # The outcome of a relocation entry. "Its section" is the relocation section of the output that the
 # entry creates. By the rule of two forms, a RELA entry can make nvlink create the REL section, too.
+# In a debug section that the link computes again (`is_rebuilt`), an entry becomes a RebuildRow for
+# EMIT, RESOLVE and DROP_DEAD.
 cdef enum Action:
     DROP = 0                    # leaves no trace
     EMIT = 1                    # the output has the entry
     RESOLVE = 2                 # the link writes the value into the field
-    CLEAR = 3                   # the link writes zeros into the field; a plain entry has a section
+    CLEAR = 3                   # the link writes zeros; a plain entry creates its section
     DROP_LATE = 4               # its section is created and the rule of two forms counts the entry
     DROP_DEAD = 5               # like DROP_LATE, but an entry of mercury data creates no section
 
@@ -67,10 +70,10 @@ cdef enum Action:
 # definition that lost, or cut off a pool, are dropped instead (`is_of_lost_bytes`).
 cdef enum Fate:
     FATE_OPEN = 0               # the Action depends on more: see `decide_action`
-    FATE_EMITTED = 1
-    FATE_FUNCTION = 2           # a function: emitted, unless the relocation type clears fields
+    FATE_EMITTED = 1            # a global variable: emitted
+    FATE_FUNCTION = 2           # a live function: emitted, unless the type clears the field
     FATE_CONSTANT = 3           # a constant of an executable: resolved, unless the driver does it
-    FATE_RESOLVED = 4
+    FATE_RESOLVED = 4           # a shared variable of an executable, .nv.ptx.const0.size
 
 
 cdef inline Fate fate_of(const Merge* merge, SymbolCounter symbol) noexcept nogil:
@@ -110,9 +113,9 @@ cdef inline Action action_of_fate(Fate fate, const RelocationFacts* facts) noexc
 
 cdef inline bint is_removed_from_debug(Merge* merge, SymbolNumber symbol,
                                        bint is_cleared) noexcept nogil:
-    """Return whether frames and lines of the copy of a function that `symbol` defines are removed.
+    """Return whether frames and lines lose the entries that name `symbol`, a function's copy.
 
-    They are if the copy lost against another file's. They also are if a later file's copy replaced
+    They do if the copy lost against another file's. They also do if a later file's copy replaced
     it and its code has relocations, but only in a debug section that loses its entries for replaced
     code (`is_cleared`).
     """
@@ -193,7 +196,7 @@ ctypedef struct RelocList:
     bint is_capsule                 # `target` is a capsule
     bint is_counted                 # entries count for the rule of two forms; a capsule's always do
     bint is_cleared_of_replaced     # see the function of this name
-    bint may_lose_bytes             # see `is_of_lost_bytes`
+    bint may_lose_bytes             # `is_of_lost_bytes` may be true of an entry
     OutNumber listed_in             # relocation section of these entries; -1 before the first
     EmittedNumber head              # `head` of `listed_in`, while these entries are decided
     uint32_t emitted_count          # entries added to that list
@@ -251,7 +254,8 @@ cdef inline Action decide_function(Merge* merge, const RelocList* relocs, const 
             # with the winner, which is dead.
             return DROP_LATE
         if clear:
-            # Fields are cleared when dead code is removed. A replaced copy's entries are gone then.
+            # Fields are cleared when dead code is removed. The entries of a replaced copy that has
+            # relocations are gone by then.
             return DROP_LATE if is_removed_from_debug(merge, entry.symbol, True) else CLEAR
         # Frames and lines lose these entries at once, before mercury ones would create a section;
         # .debug_info and .debug_loc lose them later.
@@ -327,8 +331,8 @@ cdef inline SectionNumber find_mercury_section(Merge* merge, const FileRow* file
                                                uint32_t symbol) noexcept nogil:
     """Return the input section of a section symbol in a file's mercury symbol table.
 
-    `symbol` is an index into that table. Returns -1 if the table or the file lacks the symbol or
-    the section.
+    `symbol` is an index into that table. Returns -1 if the table does not have the symbol, or the
+    file does not have its section.
     """
     cdef const Sym* mercury_symbol
     cdef const SectionRow* index_table
@@ -353,11 +357,12 @@ cdef inline int64_t correct_addend(Merge* merge, SectionNumber twin, uint64_t nu
     """Return the addend of a plain debug entry into a function copy that is not linked.
 
     The link points it into the code of the winner, where an offset at or after the end of that
-    code becomes the end. The mercury entry with the same number says whether the offset is at the
-    end: the copies' plain code has other sizes. nvlink converts offsets before the end by a table
-    of the winner that no input has; here these stay what they are in the copy's own code.
+    code becomes the end. The mercury entry with the same number says whether the offset is there,
+    since plain code of the copies can differ in size. nvlink converts offsets before the end by a
+    table of the winner that no input has; here these stay what they are in the copy's own code.
 
-    `twin` is the input section with the mercury entries or -1, `number` the entry's index.
+    `plain` is the entry, `number` its index, `addend` its addend, and `symbol` the copy that it
+    names. `twin` is the input section with the mercury entries, or -1.
     """
     cdef const EntityRow* function = &merge.merged.entities[merge.merged.symbol_entity[symbol]]
     cdef const SymbolRow* winner = &merge.objects.symbols[function.winner]

@@ -1,9 +1,10 @@
 # Relocation sections of the output, and their entries.
 #
 # A section of the output can have up to three relocation sections: `.rela.S`, `.rel.S`, and the
-# mercury twin of `.rela.S`. Each is created by the first entry that needs it, which decides its
-# number (`find_or_create_relocations`, `find_or_create_mercury_relocations`). By the rule of two
-# forms, which `count_for_two_forms` applies, RELA entries also create an empty .rel section:
+# mercury twin of `.rela.S`, which has no number. Most are created by the first entry that needs
+# them, which decides their numbers (`find_or_create_relocations`,
+# `find_or_create_mercury_relocations`). By the rule of two forms, which `count_for_two_forms`
+# applies, RELA entries also create an empty .rel section:
 #
 #     .rela.text.f of an input     .rela.text.f     .rel.text.f
 #     addend 8                     created here
@@ -40,9 +41,10 @@ from traits cimport TRAIT_ALIGNS_ARRAYS, TRAIT_LEAN_NAMES
 
 cdef inline OutNumber find_or_create_relocations(Merge* merge, SectionNumber source, OutNumber out,
                                                  bint is_rela) noexcept nogil:
-    """Return the relocation section of `out` in that form, RELA or REL; -1 without memory.
+    """Return the relocation section of `out`, RELA or else REL; -1 without memory.
 
-    It is created if it is new, for the relocation section `source` of an input.
+    It is created if it is new, for the relocation section `source` of an input. For a pool from
+    sm_100 on, it is always RELA.
     """
     cdef const SectionRow* source_row = &merge.objects.sections[source]
     cdef OutNumber relocations = out_row(merge, out).rela if is_rela else out_row(merge, out).rel
@@ -109,7 +111,7 @@ cdef inline OutNumber find_or_create_mercury_relocations(Merge* merge, SectionNu
 
 cdef inline OutNumber create_relocations_for_mercury(Merge* merge, SectionNumber source,
                                                      OutNumber out) noexcept nogil:
-    """Create the plain form of the mercury relocation section `source`; -1 without memory."""
+    """Create .rela of `out` for the input's mercury section `source`; -1 without memory."""
     cdef const SectionRow* source_row = &merge.objects.sections[source]
     cdef OutNumber relocations
     if is_a(out_row(merge, out).kind, IS_LITERALS):
@@ -129,9 +131,9 @@ cdef inline bint count_for_two_forms(Merge* merge, RelocList* relocs, OutNumber 
                                      int64_t addend) noexcept nogil:
     """Count an entry for the rule of two forms, and return whether the rule asks for .rel.
 
-    A RELA entry with addend 0 does, unless it is the first entry. `counter` is the OutRow that
-    counts the entries of `relocs`, the same for all of them: for a capsule, the mercury form of
-    code, that of the relocation section, else that of the plain section which they patch.
+    A RELA entry with addend 0 does, unless it is the first entry or .rel exists. `counter` is the
+    OutRow whose `rela_count` counts all entries of `relocs`. If they patch a capsule, the mercury
+    form of code, it is their relocation section. Else it is the plain section that they patch.
     """
     if not relocs.is_rela:
         return False
@@ -143,7 +145,7 @@ cdef inline bint count_for_two_forms(Merge* merge, RelocList* relocs, OutNumber 
 
 
 cdef inline void create_other_form(Merge* merge, OutNumber out) noexcept nogil:
-    """Create the .rel section that the rule of two forms asks for.
+    """Create the .rel section of `out` that the rule of two forms asks for.
 
     Releases from 13.5 on (TRAIT_LEAN_NAMES) do not have the rule.
     """
@@ -163,7 +165,7 @@ cdef inline void create_other_form(Merge* merge, OutNumber out) noexcept nogil:
 cdef inline void add_emitted(Merge* merge, RelocList* relocs, RelocEntry entry) noexcept nogil:
     """Add an entry at the front of the list of its relocation section, `relocs.listed_in`."""
     cdef EmittedRow* emitted = <EmittedRow*>vec_push(&merge.columns.emitted)
-    cdef uint64_t* align
+    cdef uint64_t* align            # of the extern arrays of the kernel whose code has the entry
     if emitted == NULL:
         merge.failed = True
         return
@@ -199,7 +201,8 @@ cdef inline void add_fixup(Merge* merge, const RelocList* relocs, RelocEntry ent
                            OutNumber listed_in) noexcept nogil:
     """Add a relocation that the link resolves.
 
-    `listed_in` is its relocation section, for --preserve-relocs; -1 if it leaves no record.
+    `listed_in` is the relocation section that it would be in, for the record that
+    --preserve-relocs makes; -1 if the relocation leaves no record.
     """
     cdef FixupRow* fixup = <FixupRow*>vec_push(&merge.columns.fixups)
     if fixup == NULL:

@@ -51,9 +51,9 @@ cdef inline size_t survey_sections(Merge* merge) noexcept nogil:
     """Rename sections in .shstrtab in place, and find those that the next steps work on.
 
     It fills `renamed`, `code_sections` and `twinned` of MergeWork. One walk does all, since the
-    rows of a large link are more than a cache holds. Returns the number of sections that decides
-    whether the final file needs .symtab_shndx. It includes sections that have no rows yet:
-    .nv.constant0.K and most twins.
+    rows of a large link are more than a cache holds. Returns a count of sections: from
+    SHN_LORESERVE on, the final file needs .symtab_shndx. It includes sections that have no rows
+    yet, which are .nv.constant0.K and most twins.
     """
     cdef size_t count = 4               # sections without a row, such as the null section
     cdef OutNumber out
@@ -151,7 +151,7 @@ cdef inline void rename_symbols(Merge* merge) noexcept nogil:
 cdef inline void create_parameter_sections(Merge* merge) noexcept nogil:
     """Create .nv.constant0.K of kernels, and their section symbols after the global symbols.
 
-    These are live kernels whose linked copy has such a section. The order is that of the kernels'
+    Live kernels whose linked copy has such a section get one. The order is that of the kernels'
     code, which is not that of their first mentions.
     """
     cdef const OutNumber* code = <const OutNumber*>merge.work.code_sections.data
@@ -233,7 +233,8 @@ cdef inline bint needs_twin(Merge* merge, const OutRow* row) noexcept nogil:
 cdef inline void create_mercury_twin(Merge* merge, OutNumber plain) noexcept nogil:
     """Create the mercury twin of a plain section.
 
-    That of the system's shared memory has the size of the inputs' pieces, without SYSTEM_RESERVE.
+    The twin of the system's shared memory has the size of the inputs' pieces, without
+    SYSTEM_RESERVE.
     """
     cdef OutNumber out = create_twin(merge, plain)
     if out < 0:
@@ -298,7 +299,7 @@ cdef inline void split_mercury_variables(Merge* merge, const FileRow* file) noex
 
 cdef inline SectionNumber find_plain_variables(Merge* merge, const FileRow* file,
                                                const SectionRow* mercury) noexcept nogil:
-    """Return the plain form in a file of a mercury section of variables, or -1."""
+    """Return the plain section of `file` for its mercury section of variables, or -1."""
     cdef const SectionRow* plain
     cdef SectionRef i
     for i in range(file.first_section, file.first_section + file.section_count):
@@ -310,7 +311,10 @@ cdef inline SectionNumber find_plain_variables(Merge* merge, const FileRow* file
 
 
 cdef inline void redirect_mercury_variables(Merge* merge, OutNumber plain) noexcept nogil:
-    """Make the twin of `plain` the output section of the inputs' mercury variables."""
+    """Give inputs' mercury variables the twin of `plain` as their output section.
+
+    These are the mercury forms of the pieces of `plain`.
+    """
     cdef OutRow* twin = out_row(merge, out_row(merge, plain).merc)
     cdef const SectionRow* section
     cdef size_t i

@@ -1,8 +1,8 @@
 """Effects of accepted folds of Mercury sections on the tables of a link (docs/dedup.md).
 
-A fold pairs a candidate file with an earlier file, its reference. The candidate's Mercury debug
-sections with bytes of their own then have the reference's as stand-ins: the first that of the
-first, and so on.
+A fold pairs a candidate file with an earlier file, its reference. Mercury debug sections at the
+same place among those of their file correspond. Each one of the candidate that has bytes of its own
+then has the reference's one as its stand-in.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -70,9 +70,9 @@ cdef bint pair_files(const uint8_t* arena, const SectionRow* sections, const Fil
                      const FileRow* reference, SectionNumber* stand_ins) noexcept nogil:
     """Set the section of `reference` that replaces each Mercury debug section of `candidate`.
 
-    It is entered in `stand_ins`, by input section; those without bytes of their own (`can_fold`)
-    have none. False if a section of `candidate` lacks its counterpart of the same place in the
-    order, size and name.
+    It is entered in `stand_ins`, by input section; sections without bytes of their own (`can_fold`)
+    have none. False if, for a Mercury debug section of `candidate`, the one at its place among
+    those of `reference` is missing or has another size or name.
     """
     cdef SectionRef i, j = reference.first_section
     cdef SectionRef end = reference.first_section + reference.section_count

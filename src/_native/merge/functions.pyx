@@ -1,8 +1,8 @@
 """Registers, barriers, stack and recursion that a kernel inherits from the functions it reaches.
 
-Each function takes the largest register count and barrier count of itself and its callees, and its
-own frame plus the deepest stack of a callee. So the values go up the call graph, from callees to
-callers. An example, where K calls F and G, and F calls G:
+Each function takes the largest register count and barrier count of itself and its callees. Its
+stack is its own frame plus the deepest stack of a callee. So the values go up the call graph, from
+callees to callers. An example, where K calls F and G, and F calls G:
 
     function   own registers, frame   with callees
     G          40, 16                 40, 16
@@ -135,8 +135,8 @@ cdef inline void fetch_attributes(const ComponentSearch* search,
 cdef void start_search(ComponentSearch* search) noexcept nogil:
     """Set what each function has by itself, before it inherits from others.
 
-    That is its registers, its barriers, REG_RECONFIG, and whether its stack has no bound. Frames
-    are added later (`close_component`).
+    That is its registers, its barriers (release 12.9 alone), whether it has REG_RECONFIG, and
+    whether its stack has no bound. Frames are added later (`close_component`).
     """
     cdef const EntityRow* entity
     cdef const SectionRow* info
@@ -315,8 +315,8 @@ cdef inline void inherit_values(ComponentSearch* search, NodeRef caller,
                                 NodeRef callee) noexcept nogil:
     """Raise the values of a caller to those of a callee."""
     if search.regcount[callee] > search.regcount[caller] or (
-            # If callees have the same count, a function passes on the entity with the lowest
-            # number. A kernel keeps its own, or that of the first call with the largest count.
+            # A device function passes on the entity with the lowest number among those of the
+            # largest count. A kernel keeps its own, or that of the first call with that count.
             search.regcount[callee] == search.regcount[caller] and not search.is_kernel[caller]
             and search.regcount_from[callee] < search.regcount_from[caller]):
         search.regcount[caller] = search.regcount[callee]

@@ -1,14 +1,14 @@
-# Sections for the shared memory of idle kernels, which a link that keeps all code can have: kernels
-# that nobody selected and no device code launches.
+# Sections for the shared memory of idle kernels: those that are not selected and that no device
+# code launches. Only a link that keeps dead code has their code.
 #
 # Without -use-host-info, such a kernel gets no .nv.shared.K when its code is read. If it has no
 # shared variables of its own, nvlink creates that section when it lays shared memory out. A common
 # variable is a shared one that does not belong to one kernel; `shared.pyx` sorts these. The order
 # of the sections is:
 #
-# 1. for each common variable that one kernel alone uses: that of this kernel, if it is idle;
-# 2. for each common variable that several kernels use: those of the idle ones among them;
-# 3. those of idle kernels that use extern arrays.
+# 1. for each common variable that one kernel alone uses: the section of this kernel, if it is idle;
+# 2. for each common variable that several kernels use: the sections of the idle ones among them;
+# 3. the sections of idle kernels that use extern arrays.
 #
 # Only references from the kernel's own code count. With -r, only arrays are laid out.
 
@@ -32,9 +32,8 @@ from tables.sharedrows cimport KernelNumber, VariableRef, VariableRow, sort_list
 # The number of an IdleUse, from 0; -1 for none.
 ctypedef int32_t IdleUseNumber
 
-# One reference from the code of an idle kernel, which is neither selected nor launched by device
-# code, to a shared variable that is not an extern array. Only those to common variables, which do
-# not belong to one kernel, are used later.
+# One reference from the code of an idle kernel to a shared variable that is not an extern array.
+# Only references to common variables, which do not belong to one kernel, are used later.
 ctypedef struct IdleUse:
     EntityNumber variable       # entity
     EntityNumber kernel         # entity
@@ -126,12 +125,12 @@ cdef inline void create_sections_by_variable(Merge* merge, Scratch* scratch,
                                              IdleUses* uses) noexcept nogil:
     """Create sections of the idle kernels that use common variables, variable by variable.
 
-    The order is that in which `place_common_variables` of the layout walks over these variables,
-    last one first: in a first walk those that one kernel alone uses, in a second one the others.
+    The variables are in the order of `order_common` of the layout: sorted, then reversed. A first
+    walk over them takes those that one kernel alone uses, a second one the others.
     """
     cdef Vec* variables = &uses.variables
     cdef VariableRow* row
-    cdef VariableRef* order
+    cdef VariableRef* order         # the sorted `variables`, then as much room for the sort
     cdef const EntityRow* entity
     cdef size_t i
     cdef EntityNumber variable

@@ -7,12 +7,12 @@
 # * In initialized data, an entry is removed if its field lies in the bytes of a weak variable that
 #   lost against a weak one.
 # * In a constant bank nvlink removes an entry if the file's own definition of the symbol that it
-#   names lost. pylink removes it only if its field, too, lies in bytes that lost; other entries are
-#   needed by the program (docs/nvlink-differences.md).
+#   names lost. pylink removes it only if its field also lies in the bytes of a definition that lost
+#   or was replaced. The program needs other entries (docs/nvlink-differences.md).
 #
-# `find_lost_bytes` lists the ranges of one section, once for all of its entries.
-# `is_removed_with_lost_bytes` then looks for an entry's offset among them: with N ranges and M
-# entries both take O((N + M) log N).
+# `find_lost_bytes` walks over the symbols of the file, and lists the ranges of one section, once
+# for all of its entries. `is_removed_with_lost_bytes` then looks for an entry's offset among them.
+# With N ranges, M entries and S symbols, both take O(S + (N + M) log N).
 
 from libc.stdint cimport uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport qsort
@@ -62,10 +62,11 @@ cdef inline bint is_lost_definition(Merge* merge, SymbolCounter symbol,
 
 cdef inline void find_lost_bytes(Merge* merge, const FileRow* file, SectionNumber section,
                                  Vec* lost) noexcept nogil:
-    """Append the ranges of `section` in which relocations may be removed, disjoint and in order.
+    """List in `lost` the ranges of `section` in which relocations may be removed.
 
-    Only sections of initialized data and of constants have any. Symbols lie in plain sections, so a
-    mercury section gets the ranges of the file's plain one.
+    `lost` is empty before; the ranges are disjoint and in order. Only sections of initialized data
+    and of constants have any. Symbols lie in plain sections, so a mercury section gets the ranges
+    of the file's plain one.
     """
     cdef uint16_t kind = merge.objects.sections[section].kind
     cdef bint is_mercury = KIND[kind].mercury
@@ -105,9 +106,9 @@ cdef inline bint is_removed_with_lost_bytes(Merge* merge, const Vec* lost, uint1
                                             uint64_t offset, SymbolNumber symbol) noexcept nogil:
     """Return whether a relocation entry is removed since its field is in bytes that nobody needs.
 
-    These are the bytes of definitions that lost: `lost` has their ranges in the entry's target
-    section, of this kind, from `find_lost_bytes`. In constants, the file's definition of `symbol`,
-    which the entry names, must have lost, too.
+    These are bytes of definitions that lost or, in constants, were replaced. `lost` has their
+    ranges in the section that the entry patches (`find_lost_bytes`), and `kind` is that section's.
+    In constants, the file's definition of `symbol`, which the entry names, must also have lost.
     """
     return ((is_initialized_data(kind) or has_lost(merge.merged.symbol_resolution[symbol]))
             and is_in_lost_bytes(lost, offset))

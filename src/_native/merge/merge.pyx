@@ -15,8 +15,8 @@ module repeats the events one after the other, with one list of sections and two
 each input:
 
 1. `create_functions`: functions in the order in which the link meets them (docs/order.md), each
-   with its .text section. Kernels also get .nv.info and .nv.shared, unless only device code
-   launches them.
+   with its .text section. Kernels also get .nv.info and .nv.shared, unless a selection of kernels
+   excludes them.
 2. `create_objects`: the other symbols, each after the section that holds it.
 3. `create_other_sections`: the sections that no symbol has created.
 4. `create_info_sections`: .nv.info.F of other functions.
@@ -144,9 +144,9 @@ cdef int check_inputs(MergedTables merged) except -1:
 
 
 cdef tuple make_columns(Merge* merge):
-    """Return the columns `out_of`, `base`, `referenced` and `array_align`, not yet filled."""
-    # By input section: its OutRow, and the offset of its bytes there. By entity: whether code
-    # refers to it, and the alignment of its extern arrays.
+    """Return the columns `out_of`, `base`, `referenced` and `array_align`, with initial values."""
+    # By input section: the OutRow that has its bytes or -1, and their offset there. By entity: 1 if
+    # code refers to it, and the alignment of the extern arrays that it uses as a kernel.
     cdef Numbers out_of = Numbers(new_rows(4 * merge.objects.section_count))
     cdef Values base = Values(new_rows(8 * merge.objects.section_count))
     cdef Marks referenced = Marks(new_rows(merge.merged.entity_count))
@@ -248,9 +248,9 @@ cdef void read_inputs(Merge* merge) noexcept nogil:
 
 
 cdef void find_own_pools(Merge* merge) noexcept nogil:
-    """Set `pool_end`, and `own_pool` of the sections with which a pool of their function begins.
+    """Set `pool_end`, and `own_pool` of each section with which the pool of its function begins.
 
-    `pool_end` has the bytes of a pool with the pools of other functions that are appended to it.
+    `pool_end` is the size of a pool in bytes, with the pools of other functions appended to it.
     """
     cdef size_t i
     cdef const PoolRow* pool
@@ -310,7 +310,7 @@ cdef void create_first_sections(Merge* merge) noexcept nogil:
     if merge.objects.traits & TRAIT_COMPAT and not merge.objects.traits & TRAIT_EARLY_FILES:
         create_link_section(merge, K_COMPAT)
     if not merge.objects.mode & LINK_RELOCATABLE:
-        reserve_number(merge)       # nvlink skips this number, too
+        reserve_number(merge)       # nvlink leaves this number unused
 
 
 cdef void create_early_notes(Merge* merge) noexcept nogil:
@@ -336,11 +336,11 @@ cdef void intern_prototypes(Merge* merge, const FileRow* file) noexcept nogil:
     cdef SectionRef i
     cdef uint32_t walk                  # walk 0 is over .nv.callgraph, walk 1 over .nv.prototype
     cdef const SectionRow* section
-    cdef const uint32_t* pair
+    cdef const uint32_t* pair           # rows of two numbers: row j is pair[2 * j], pair[2 * j + 1]
     cdef const uint8_t* text
     cdef uint64_t j
     cdef uint32_t size
-    cdef int32_t block
+    cdef int32_t block                  # CallBlock: a row of 0 and this number begins the block
     for walk in range(2):
         for i in range(file.first_note, file.note_end):
             section = &merge.objects.sections[i]

@@ -29,12 +29,13 @@ cdef inline bint has_parts_of_pattern(const uint8_t* text, size_t size, const ch
     return True
 
 
-# A pattern of a list, in which those with the same stem are chained.
+# A pattern for names. Those of a list that have the same stem, the bytes before the first star, are
+# chained.
 ctypedef struct Pattern:
     const uint8_t* text
     uint32_t size               # bytes of `text`
-    uint32_t stem               # bytes before the first star
-    int32_t next                # number of another pattern with the same stem, or -1
+    uint32_t stem               # number of bytes before the first star
+    int32_t next                # number of the previous pattern with the same stem, or -1
 
 
 cdef inline bint is_matched_by(const uint8_t* text, uint32_t size, const uint8_t* pattern,
@@ -71,8 +72,8 @@ cdef inline bint is_matched_by_any(NameIndex* index, const Pattern* patterns, co
                                    uint32_t size) noexcept nogil:
     """Return whether a name fits any of the patterns.
 
-    `index` has one pattern of each stem (the bytes before the first star), from which `next` leads
-    to the others. `used` says for each size up to `longest` whether a stem has it.
+    `index` has the last pattern of each stem (the bytes before the first star); `next` leads to the
+    earlier ones. `used` says for each size up to `longest` whether a stem has it.
     """
     cdef uint32_t stem
     cdef int32_t number

@@ -55,9 +55,10 @@ cdef inline size_t count_selected(const EntityRow* entities, size_t entity_count
 cdef inline void update_inner_functions(const SymbolRow* symbols, const SectionRow* sections,
                                         const EntityNumber* entity_of, EntityRow* entities,
                                         size_t entity_count) noexcept nogil:
-    """Make each function that lies inside of another live, or deselected, exactly if the other is.
+    """Copy EF_LIVE and EF_DESELECTED from each function to those that lie inside of its code.
 
-    `entity_of` has the entity of each symbol. A deselected function is dead only because some
+    `entity_of` has the entity of each symbol. An inner function is neither live nor deselected if
+    another file's copy of the outer one is linked. EF_DESELECTED: it is dead only because some
     kernels were not selected.
     """
     cdef size_t i

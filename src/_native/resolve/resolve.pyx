@@ -126,7 +126,7 @@ def resolve(MergedTables merged not None):
 
 
 cdef void allocate_resolver(Resolver* resolver, Scratch* scratch, size_t symbol_count) noexcept:
-    """Allocate the tables and arrays of the resolver that `scratch` frees."""
+    """Allocate the resolver's tables and arrays; `scratch` frees all that are not detached."""
     scratch_index(scratch, &resolver.names, symbol_count // 2)
     scratch_index(scratch, &resolver.prototype_names, 64)
     scratch_vector(scratch, &resolver.entities, sizeof(EntityRow))
@@ -213,6 +213,8 @@ cdef void assign_sections(void* context, FileCounter number) noexcept nogil:
             copies.resolution[i] = resolver.resolution_of[function_symbol(section)]
 
 
+# `selected` has a byte for each entity, or is empty if all kernels are selected. With `keep_all`,
+# everything is kept.
 def find_live(MergedTables merged not None, Marks selected not None, *, bint keep_all):
     """Set EF_LIVE of the entities that the output keeps, in `entities`."""
     merged.fill()
@@ -348,7 +350,7 @@ cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
     cdef const SymbolRow* symbols = merged.objects.symbols.rows
     cdef const EntityRow* entities = merged.entities.rows
     cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(merged.objects.arena)
-    cdef uint8_t* used
+    cdef uint8_t* used          # by number of bytes: 1 if a pattern has a stem of that size
     for i in range(count):
         name = names[i]
         patterns[i].text = <const uint8_t*>PyBytes_AS_STRING(name)
@@ -385,6 +387,8 @@ cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
         scratch_free(&scratch)
 
 
+# `borrowed` has a byte for each file: 1 if another image registers its module. `selected` has a
+# byte for each entity, or is empty if all kernels are selected.
 def select_unborrowed(MergedTables merged not None, bytes borrowed not None,
                       Marks selected not None):
     """Return, by entity, whether it is a `selected` kernel that no other image registers."""
@@ -403,8 +407,8 @@ def select_unborrowed(MergedTables merged not None, bytes borrowed not None,
     for i in range(entity_count):
         marks[i] = 0
         if entities[i].flags & EF_KERNEL:
-            # Another image registers a borrowed file's module: of its kernels, only those count
-            # that device code launches.
+            # Another image registers a borrowed file's module. Those of its kernels that device
+            # code launches count, even if they are not selected; the others do not.
             if is_borrowed[symbols[entities[i].first].file]:
                 marks[i] = entities[i].flags & EF_TAKEN != 0
             else:

@@ -40,7 +40,7 @@ ctypedef struct Resolver:
     uint8_t* unbounded          # by input symbol, of a whole program: its stack has no bound
     int32_t* prototype_of       # by entity: 1 + the number of its prototype string, or 0
     uint16_t* first_sm          # by entity: SM number of the PTX of the file that first defines it
-    uint32_t* hash_of           # by input symbol: hash of a name that other files may have, or 0
+    uint32_t* hash_of           # by input symbol: low half of its name's hash, 0 if it is local
     Vec entities                # EntityRow
     Vec calls                   # CallRow
     Vec clashes                 # ClashRow
@@ -50,7 +50,7 @@ ctypedef struct Resolver:
 
 
 cdef inline void hash_names(Resolver* resolver, const FileRow* file) noexcept nogil:
-    """Set the hash of the names in a file that other files may have: those of global symbols."""
+    """Set the hashes of a file's names that are not local, since other files may have them."""
     cdef const SymbolRow* symbol
     cdef SymbolRef i
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
@@ -106,7 +106,7 @@ cdef inline void read_function_facts(Resolver* resolver, const FileRow* file) no
 
 
 cdef enum:
-    UNIFIED_PREFIX = 5      # bytes of "__UFT" and "__UDT"
+    UNIFIED_PREFIX = 5      # bytes of "__UFT", and of "__UDT"
 
 
 cdef inline bint is_unified(const uint8_t* name, uint32_t size) noexcept nogil:
@@ -183,7 +183,7 @@ cdef inline bint add_clash(Resolver* resolver, uint32_t kind, SymbolNumber symbo
 
 
 cdef inline bint is_inner(const Resolver* resolver, SymbolNumber symbol) noexcept nogil:
-    """Return whether a function lies inside of another one, which names its code section."""
+    """Return whether a function lies inside of another one, F: its code is in `.text.F`."""
     cdef SectionNumber section = resolver.objects.symbols[symbol].section
     return (section >= 0 and is_a(resolver.objects.sections[section].kind, IS_CODE)
             and function_symbol(&resolver.objects.sections[section]) != symbol)

@@ -41,8 +41,10 @@ ctypedef struct ArrayTies:
     int64_t* largest_end        # by member, a leader: the address of its set, -1 without uses
     int64_t* aligns             # by member, a leader: alignment of that address
     KernelRow* kernels
-    int64_t* addresses          # by entity: its address if it is a tie, -1 without uses
-    bint is_relocatable         # -r: the value of an instance is at least the array's alignment
+    int64_t* addresses          # by entity: the address of a tie, -1 for any other entity
+    # -r: the address in a kernel without a tie, which is the value of its instance (the symbol that
+    # stands for its extern arrays), is at least the array's alignment.
+    bint is_relocatable
     # Each address has at least this alignment, and that of each kernel that shares it. 0: neither.
     uint64_t least_align
 
@@ -63,8 +65,8 @@ cdef inline void allocate_ties(ArrayTies* ties, SharedTables shared, Scratch* sc
 cdef inline void place_externs(ArrayTies* ties) noexcept nogil:
     """Set the address of extern arrays in each kernel and each tie.
 
-    A tie is a function that uses an array or, with -g, the array. Kernels that reach one tie get
-    one address, the largest end of any of them. Their sizes grow up to that address.
+    A tie is a function that uses an array or, with -g, the array. Kernels that reach the same tie
+    get one address, the largest of their ends. Their sizes grow up to that address.
     """
     cdef const ExternUseRow* uses = ties.uses
     cdef KernelRow* kernels = ties.kernels

@@ -9,8 +9,9 @@
 #
 # `list_all` fills the lists in this order:
 #
-# 1. `list_kernels` and `list_variables` list the kernels and variables. `list_nameless` makes a
-#    variable of the bytes of a kernel's section that no symbol names.
+# 1. `list_kernels` and `list_variables` list the kernels and variables. `list_nameless` makes one
+#    variable of all bytes of a kernel's section: of one without symbols, and of each one in a whole
+#    program (-ewp).
 # 2. `list_references` lists the references of each function, from the relocations that the link
 #    resolves. `list_emitted_references` adds those that a link with -r and -g emits.
 # 3. `list_uses` walks the calls of each kernel. With -r, and for idle kernels, only their own code
@@ -54,10 +55,10 @@ ctypedef struct SharedLists:
     ObjectsView objects
     MergedView merged
     bint uses_symbol_align          # extern arrays have the alignment that their symbols say
-    bint counts_nameless            # bytes that no symbol names are listed from all files
+    bint counts_nameless            # sections without symbols are variables (`list_nameless`)
     bint ties_by_array              # a tie (shared/arrays.pxd) is an array, not its function
     CallGraph graph                 # edges from each node to what it calls
-    uint32_t* last_walk             # by node: number of the last walk that reached it, from 1
+    uint32_t* last_walk             # by node: number, from 1, of the last walk that reached it
     NodeRef* stack                  # nodes that are reached and whose calls are not followed yet
     int32_t* list_number            # by entity: row of `variables` or of `kernels`, or -1
     SharedReferenceNumber* first    # by entity: its newest SharedReference, or -1
@@ -108,8 +109,8 @@ cdef inline VariableRow* add_variable(SharedLists* lists, EntityNumber entity) n
 cdef inline bint list_variables(SharedLists* lists) noexcept nogil:
     """List variables in the order of input symbols, each at its definition, if it has one.
 
-    Extern arrays, and instances of an earlier link, may have the alignment that their symbols say.
-    False without memory.
+    The value of an extern array's symbol, if it is not 0, is its alignment. This also holds for an
+    instance, by which an earlier -r link replaced a kernel's arrays. False without memory.
     """
     cdef const SymbolRow* symbols = lists.objects.symbols
     cdef const EntityRow* entities = lists.merged.entities
@@ -171,7 +172,7 @@ cdef inline bint list_nameless(SharedLists* lists, Scratch* scratch) noexcept no
     cdef size_t i
     cdef EntityNumber kernel
     cdef VariableRow* row
-    cdef uint8_t* has_variables
+    cdef uint8_t* has_variables     # by input section: 1 if it has a symbol, not only its own
     cdef bint is_whole_program
     if not lists.counts_nameless and not has_whole_program(lists):
         return True
@@ -229,7 +230,7 @@ cdef inline bint list_emitted_references(SharedLists* lists) noexcept nogil:
     cdef const OutRow* out = lists.merged.outs
     cdef size_t i
     cdef OutCounter code
-    cdef OutNumber list_of_code
+    cdef OutNumber list_of_code     # the REL or RELA section of `code`, or -1
     cdef EmittedNumber entry
     for i in range(2 * lists.merged.out_count):     # REL and RELA section of each code section
         code = <OutCounter>(i // 2)
@@ -251,7 +252,8 @@ cdef inline bint list_emitted_references(SharedLists* lists) noexcept nogil:
 
 cdef inline bint add_reference(Vec* references, VariableNumber variable,
                                SharedReferenceNumber* newest) noexcept nogil:
-    """Put a reference in front of a function's list; False without memory."""
+    """Put a reference in front of a function's list, whose head is `newest`; False without memory.
+    """
     cdef SharedReference* row = <SharedReference*>vec_push(references)
     if row == NULL:
         return False
@@ -348,7 +350,7 @@ cdef inline bint list_instances(SharedLists* lists) noexcept nogil:
 
 
 cdef inline bint mark_late(SharedLists* lists, Scratch* scratch) noexcept nogil:
-    """Mark the uses of extern arrays by idle kernels that get their section only for these.
+    """Mark uses of extern arrays by idle kernels that have their section only for such arrays.
 
     Idle kernels are neither selected nor launched by device code. False without memory.
     """
@@ -357,7 +359,7 @@ cdef inline bint mark_late(SharedLists* lists, Scratch* scratch) noexcept nogil:
     cdef const VariableRow* variable = <const VariableRow*>lists.variables.data
     cdef const UseRow* use = <const UseRow*>lists.uses.data
     cdef ExternUseRow* extern_use = <ExternUseRow*>lists.extern_uses.data
-    cdef uint8_t* is_early
+    cdef uint8_t* is_early      # by kernel: 1 if it is not idle, or uses other variables
     if lists.extern_uses.count == 0:
         return True
     is_early = <uint8_t*>scratch_zeros(scratch, lists.kernels.count, 1)

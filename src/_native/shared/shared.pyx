@@ -22,12 +22,12 @@ items alternately to the front of two lists, sort both, merge; of equal ones the
 first.
 
 Extern arrays (`extern __shared__ int x[]`) are not variables, yet they take part in the first sort,
-with size 0, and so change the order of equal variables. Their address is the end of the kernel,
-rounded up to 16, or to their alignment, which compilers name since CUDA 13.1. Since then the size
-of such a kernel is rounded up to its alignment, and so is the address with -g. The arrays that a
-function uses have one address for all kernels that reach it, so these all grow to the largest of
-them. With -g, each extern array instead of each function has one address for all kernels that
-reach it.
+with size 0, and so change the order of equal variables. Their address is the end of the kernel's
+variables, rounded up to 16, or to a larger alignment, which compilers state since CUDA 13.1. Since
+then the size of such a kernel is rounded up to its alignment, and so is the address with -g. The
+arrays that a function uses have one address for all kernels that reach it, so these all grow to the
+largest of them. With -g, each extern array instead of each function has one address for all kernels
+that reach it.
 
 Alignment. Once a common variable is in the common part, every kernel has at least the alignment of
 the most aligned common variable, except for kernels that get their section late (merge/idle.pxd),
@@ -35,8 +35,8 @@ for extern arrays alone. If any extern array exists, an empty kernel has a secti
 alignment is exactly 16; on sm_90 also if it is larger.
 
 Cost: the sorts take n log n. Choosing groups takes, for each use of a variable, one step per 64
-groups that the variable cannot join: 1000 variables that all overlap, 100 uses each, need 1e6.
-docs/format-notes/shared-memory.md has the evidence. Rows: see the stub.
+groups that the variable cannot join: 1000 variables that all overlap, 100 uses each, need 1e6
+steps. docs/format-notes/shared-memory.md has the evidence. Rows: see the stub.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -71,15 +71,15 @@ ctypedef struct Placing:
     uint32_t traits             # TRAIT_ bits; 0 if no bytes are reserved for the system
     bint keeps_common           # .nv_debug.shared has the size of the common part, not 0
     bint has_extern             # one of the variables is an extern array
-    bint aligns_arrays          # with extern arrays, sizes are multiples of sh_addralign
-    uint64_t most_aligned       # largest alignment of common variables; 1: the common part is empty
+    bint aligns_arrays          # sizes of kernels with extern arrays are multiples of their align
+    uint64_t most_aligned       # largest alignment of common variables; 1 without a common part
     KernelRow* kernels          # by kernel, and one more row for .nv_debug.shared
     int64_t* offsets            # by variable; -1: no place
     uint32_t* first_user        # by variable: v has users[first_user[v]:first_user[v + 1]]
-    KernelRef* users            # kernels
+    KernelRef* users            # kernels that use variable 0, then those of variable 1 and so on
     UseRef* uses_by_kernel      # numbers of uses, sorted by kernel
     uint32_t* first_item        # by kernel: k has items[first_item[k]:first_item[k + 1]]
-    VariableRef* items          # variables
+    VariableRef* items          # variables of the private part of kernel 0, then of 1 and so on
     VariableRef* order          # common variables in the reverse order of the first sort
     VariableRef* sort_spare     # room for `sort_list`
     size_t group_count          # groups of the common part
@@ -199,7 +199,8 @@ cdef bint join_group(Placing* placing, VariableRef v) noexcept nogil:
 cdef bint place_common_variables(Placing* placing) noexcept nogil:
     """Place the common variables, except those that one kernel alone uses; False without memory.
 
-    Their size becomes that of the last KernelRow.
+    Extern arrays, and variables that no code refers to, get no offset. The size of the common part
+    becomes that of the last KernelRow.
     """
     cdef const VariableRow* rows = placing.rows
     cdef KernelRow* kernels = placing.kernels
@@ -237,7 +238,10 @@ cdef bint place_common_variables(Placing* placing) noexcept nogil:
 
 cdef inline KernelNumber find_private_kernel(const VariableRow* row, const Placing* placing,
                                              VariableRef v) noexcept nogil:
-    """Return the kernel in whose private part variable v lies; a negative number if in none."""
+    """Return the kernel in whose private part variable v lies; a negative number if in none.
+
+    A whole program's memory (STAYS) is in none: it is placed after the private part.
+    """
     if row.flags & STAYS:
         return -1
     if row.owner != COMMON:

@@ -85,7 +85,7 @@ cdef void bind_inputs(SharedLists* lists, MergedTables merged):
 
 cdef enum:
     NOWHERE = -1                # address of an extern array that no kernel uses
-    # Values in place of the kernel that alone uses a variable.
+    # Values of `user` for a variable that no kernel uses, and for one that several use.
     NO_USER = -1
     MANY_USERS = -2
 
@@ -101,7 +101,8 @@ ctypedef struct SharedPlaces:
     uint64_t* symbol_value          # by entity: st_value
     uint64_t* merc_value            # by entity: st_value in .nv.merc.symtab
     OutNumber* home                 # by entity: OutRow of the section that it lies in, or -1
-    uint64_t* dynamic               # by entity: address of its extern arrays; -g: of the array
+    # By entity: the address of the extern arrays that a kernel or function uses; -g: of an array.
+    uint64_t* dynamic
     uint8_t* lost                   # by entity: 1 for a shared variable without a place
     uint64_t null_value             # st_value of the null symbol
     OutNumber* shared_out           # by entity, of a kernel: OutRow of its .nv.shared, or -1

@@ -3,8 +3,8 @@
 # padding.
 #
 # A section belongs to the function whose name ends the section's name. If there is none, it belongs
-# to the function whose code, `.text.F`, sh_info names (symbol and string tables do not), else to no
-# function. A symbol's entry and its name in the string table belong to the symbol's function.
+# to the function whose code, `.text.F`, sh_info names; else, and if it is a symbol or string table,
+# to no function. A symbol's entry and its name in the string table belong to the symbol's function.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, strlen
@@ -35,7 +35,8 @@ from sizenumbers cimport (
 
 cdef enum:
     # Limit of the bytes of all names, as a multiple of the file's size: names may share bytes, and
-    # damaged headers must not make counting slow.
+    # damaged headers must not make counting slow. With more bytes of sections' names, the cubin
+    # counts as damaged; with more of symbols' names, the further symbols belong to no function.
     NAME_LIMIT = 4
     # Bytes of the shortest initialized data that is compared: shorter data may be equal by chance.
     LEAST_DATA = 256
@@ -240,7 +241,7 @@ cdef inline void count_stretch(Cutting* cutting, const ElfFile* elf, const Owner
 cdef inline void find_unit(Cutting* cutting, const uint8_t* texts, uint64_t size) noexcept nogil:
     """Set `unit` to a part of a symbol's name that identifies the source file, if there is one.
 
-    Compilers put such a part, after one of these marks, into the names of symbols that are local to
+    Compilers put such a part, after one of `marks`, into the names of symbols that are local to
     the file. `unit` has up to UNIT_SIZE bytes from the mark on, perhaps with the next names.
     """
     cdef const char** marks = [b"_INTERNAL_", b"_GLOBAL__N__", b"__nv_static_"]

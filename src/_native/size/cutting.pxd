@@ -28,10 +28,10 @@ ctypedef struct Cutting:
     Vec functions               # Text: the name of function 1, 2 and so on
     Vec counts                  # uint64_t[PARTS] by function; the first row is for shared bytes
     Text unit                   # part of a symbol's name that identifies the source file, or NULL
-    uint32_t type               # e_type of a cubin
+    uint32_t type               # e_type of a cubin, 0 for another payload
     Vec digests                 # Digest, of linked cubins alone
-    # Fingerprints of a linked cubin without the contents of notes and the SM number, else zeros.
-    # `like` also ignores the attribute that `absorb_records` omits.
+    # Fingerprints of a linked cubin, zeros for another payload. They ignore the contents of notes
+    # and the SM number; `like` also ignores the attribute that `absorb_records` omits.
     Fingerprint exact
     Fingerprint like
     bint is_damaged             # the payload is not what its entry says

@@ -11,15 +11,15 @@ struct Fingerprint {
     uint64_t a, b;
 };
 
-/* Return both halves of the 128-bit product, combined: all bits of x change it, unless y is 0, and
-   those of y, unless x is 0. */
+/* Return both halves of the 128-bit product, combined. Each bit of a factor can change it, unless
+   the other factor is 0 or has only ones: then the result is the same for all factors but 0. */
 static inline uint64_t pylink_fold(uint64_t x, uint64_t y) {
     __uint128_t product = (__uint128_t)x * y;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Absorb two words. A word that makes one of the factors for `a` zero hides the other word in `a`,
-   but not in `b`, since `b` has other factors. */
+/* Absorb two words. A word that makes one of the factors for `a` 0, or only ones, hides the other
+   word in `a`, but not in `b`, since `b` has other factors. */
 static inline void pylink_absorb_words(struct Fingerprint* f, uint64_t x, uint64_t y) {
     f->a = pylink_fold(f->a ^ x ^ 0xa0761d6478bd642fULL, y ^ 0xe7037ed1a0b428dbULL) + f->a;
     f->b = pylink_fold(f->b ^ y ^ 0x8ebc6af09c88c6e3ULL, x ^ 0x589965cc75374cc3ULL) + f->b;

@@ -19,8 +19,9 @@ payloads; `measure_row` does this for each:
    (size/cutting.pxd), and `add_counted` adds the rows.
 3. Payloads with `is_recompressed` are compressed again (`compress_payload`), equal contents once.
 
-`sums` and `repeats` then add up the rows by group. Several threads may measure for one ledger: its
-lock is held while tables change, not while bytes are read, cut or compressed.
+`sums` then adds up the rows by group, and `repeats` lists what several entries of a group have in
+common. Several threads may measure for one ledger: its lock is held while tables change, not while
+bytes are read, cut or compressed.
 """
 
 import os
@@ -445,7 +446,7 @@ cdef class Ledger:
         cdef const DigestRow* rows = <const DigestRow*>self.digests.data
         cdef uint64_t i
         cdef Repeat copy
-        cdef dict first = {}
+        cdef dict first = {}        # by group, function, size and fingerprint: first entry
         cdef list copies = []
         for i in range(self.digests.count):
             if rows[i].entry >= entry_count or entries[rows[i].entry] < 0:

@@ -15,7 +15,7 @@ cdef packed struct LedgerRow:
     uint32_t part                   # a Part
     uint32_t unpacked               # bytes of the decompressed payload
     uint32_t installed              # their share of the entry's bytes in the file
-    uint32_t download               # their share of the entry's bytes in the archive
+    uint32_t download               # their share of the entry's bytes in the wheel or other archive
 
 # The fingerprint of the contents of a function, or of initialized data, of one linked cubin.
 cdef packed struct DigestRow:
@@ -24,11 +24,12 @@ cdef packed struct DigestRow:
     uint64_t size                   # bytes of the code or data
     Fingerprint contents
 
-# Bytes of an entry in the file and in the archive, which its rows share in proportion to their own.
+# Bytes of an entry in the file and in the archive. The rows of the entry share them in proportion
+# to their decompressed bytes.
 ctypedef struct Shares:
     uint64_t size               # bytes of the decompressed payload
     uint64_t installed          # bytes of the entry in the file, without the entry's header
-    uint64_t download           # the same in the archive
+    uint64_t download           # the same in the wheel or other archive that has the file
     # Sums of the rows so far:
     uint64_t unpacked
     uint64_t installed_before
@@ -36,7 +37,7 @@ ctypedef struct Shares:
 
 
 cdef inline void begin_shares(Shares* shares, const Payload* payload) noexcept nogil:
-    """Set the bytes that the rows of a payload share."""
+    """Set the bytes that the rows of a payload share, and start their sums at 0."""
     shares.size, shares.installed = full_size(payload), payload.installed
     shares.download = payload.download
     shares.unpacked = shares.installed_before = shares.download_before = 0

@@ -39,7 +39,7 @@ ctypedef struct Payload:
     const uint8_t* data         # its bytes; NULL: they are at `offset` of the file
     uint64_t offset
     uint64_t packed             # bytes that it has in the file
-    uint64_t full               # bytes that it becomes; unused if it is not compressed
+    uint64_t full               # bytes after decompression; unused if it is not compressed
     uint64_t installed          # bytes of its entry in the file, without the entry's header
     uint64_t download           # the same, in the wheel or other archive that has the file
     LedgerEntryRef entry        # number of its entry in the ledger
@@ -51,10 +51,10 @@ ctypedef struct Payload:
     int failure                 # an errno, or -1 if the file ends before the payload does
     ContentCounter content      # its Content
     int same_as                 # entry with equal contents, which is compressed instead; or -1
-    uint64_t frame_size         # bytes of its frame; 0: none was made
-    uint8_t* frame              # its compressed bytes, if they are kept, or NULL
+    uint64_t frame_size         # bytes of the payload compressed again, its frame; 0: none
+    uint8_t* frame              # the bytes of that frame, if they are kept, or NULL
 
-# Memory of its own for one kind of bytes; it grows as payloads need it.
+# Memory for one of the uses in Buffers. It grows as payloads need it.
 ctypedef struct Buffer:
     uint8_t* data               # NULL: not allocated
     uint64_t size               # bytes
@@ -87,9 +87,9 @@ cdef inline void clear_buffers(Buffers* buffers, uint64_t limit) noexcept nogil:
 cdef inline uint8_t* buffer_for(Buffer* buffer, uint64_t size) noexcept nogil:
     """Return room for `size` bytes in a buffer; NULL if memory is exhausted.
 
-    The buffer loses its contents.
+    If the buffer must grow, its contents are lost.
     """
-    size += 8                   # 0 bytes are allocated, too, so that NULL is a failure
+    size += 8                   # 0 bytes are allocated, too, so that NULL is always a failure
     if buffer.size < size:
         clear_buffer(buffer)
         if size < KEPT_SIZE:
@@ -100,7 +100,10 @@ cdef inline uint8_t* buffer_for(Buffer* buffer, uint64_t size) noexcept nogil:
 
 
 cdef inline int read_packed(const Payload* payload, int file, uint8_t* place) noexcept nogil:
-    """Read the payload's bytes. Returns 0, or an errno, or -1 if the file ends too early."""
+    """Read the payload's bytes to `place`, from the descriptor `file`.
+
+    Returns 0, or an errno, or -1 if the file ends too early.
+    """
     cdef uint64_t done = 0
     cdef ssize_t count
     while done < payload.packed:
@@ -116,7 +119,7 @@ cdef inline int read_packed(const Payload* payload, int file, uint8_t* place) no
 
 cdef inline const uint8_t* packed_payload(Payload* payload, int file,
                                           Buffers* buffers) noexcept nogil:
-    """Return the payload's bytes as stored in the file.
+    """Return the payload's bytes as stored in the file, whose descriptor is `file`.
 
     NULL if memory is exhausted, or if reading fails: then `outcome` is UNREAD.
     """
@@ -137,7 +140,8 @@ cdef inline const uint8_t* full_payload(Payload* payload, const uint8_t* packed,
                                         Buffers* buffers) noexcept nogil:
     """Return the `full_size(payload)` bytes of the decompressed payload.
 
-    NULL if memory is exhausted, or if it cannot be decompressed: then `outcome` is DAMAGED.
+    NULL if memory is exhausted, or if the payload cannot be decompressed: then `outcome` is
+    DAMAGED.
     """
     cdef uint8_t* buffer
     if payload.codec == 0:
@@ -176,8 +180,8 @@ cdef inline bint compress_payload(Payload* payload, Buffers* buffers, const uint
                                   uint64_t size, int level) noexcept nogil:
     """Compress a payload to a Zstandard frame in `buffers.frame`, and set `frame_size`.
 
-    The size stays 0 without a library, or if the frame does not become the same bytes again. False
-    if memory is exhausted.
+    `frame_size` stays 0 if no library compresses, if compression fails, or if decompressing the
+    frame does not return the same bytes. False if memory is exhausted.
     """
     cdef uint64_t limit = frame_room(size), frame_size
     cdef uint8_t* unpacked
@@ -194,10 +198,10 @@ cdef inline bint compress_payload(Payload* payload, Buffers* buffers, const uint
     return True
 
 
-# The key by which payloads with equal results are found: their bytes in the file, what these are,
-# and whether the frame made of them is kept.
+# The key by which payloads with equal results are found: their bytes in the file, how these are
+# compressed, the kind of their entry, and whether the frame made of them is kept.
 cdef packed struct ContentKey:
-    Fingerprint contents        # fingerprint of its bytes in the file
+    Fingerprint contents        # fingerprint of the payload's bytes in the file
     uint64_t packed             # these fields are those of the Payload
     uint64_t full
     int32_t codec
@@ -208,13 +212,13 @@ cdef packed struct ContentKey:
 ctypedef struct Content:
     bint counted                    # the fields from `first_row` on are set
     int framed_entry                # the entry for which a frame is made, or -1
-    LedgerCounter first_row         # its LedgerRows: number of the first, and how many
+    LedgerCounter first_row         # its LedgerRows: number of the first, and their count
     size_t rows
-    DigestRowCounter first_digest   # its DigestRows: number of the first, and how many
+    DigestRowCounter first_digest   # its DigestRows: number of the first, and their count
     size_t digests
-    # The fields of Cutting with these names:
+    # From the fields of Cutting with these names:
     uint32_t type
-    const uint8_t* unit
+    const uint8_t* unit             # a copy of its bytes in the ledger, or NULL
     uint32_t unit_size
     Fingerprint exact
     Fingerprint like

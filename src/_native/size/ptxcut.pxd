@@ -1,5 +1,5 @@
-# The bytes of PTX by function: from the start of the line with `.entry` or `.func` to the brace
-# that ends its body. Declarations and all else are shared; zeros at the end are padding.
+# Counts the bytes of PTX by function. A function's bytes are from the start of the line with `.entry` or `.func` to the brace
+# that ends its body. Other statements on that line, declarations and all else are shared; zeros at the end are padding.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr
@@ -11,7 +11,8 @@ from sizenumbers cimport PART_PADDING, PART_PTX
 
 
 cdef extern from "size/ptxscan.h":
-    # Tables for `skip_plain`: by character, 1 if skipping stops there.
+    # By character: 1 if `skip_plain` stops there. Its argument `ends` is one of these tables. It
+    # returns the offset of the next such character from `at` on, or `size`.
     const uint8_t* IN_BODY "pylink_in_body"
     const uint8_t* OUTSIDE "pylink_outside"
     uint64_t skip_plain "pylink_skip_plain"(
@@ -89,7 +90,8 @@ cdef inline uint64_t find_name(const uint8_t* data, uint64_t offset, uint64_t si
                                uint64_t* end) noexcept nogil:
     """Return the offset of the name after `.entry` or `.func`, and set `end` to that of its end.
 
-    A function's return parameter in parentheses may stand before the name.
+    They are equal if no name follows. A function's return parameter in parentheses may stand before
+    the name.
     """
     while offset < size and is_space(data[offset]):
         offset += 1
@@ -106,7 +108,7 @@ cdef inline uint64_t find_name(const uint8_t* data, uint64_t offset, uint64_t si
 
 
 cdef inline bint cut_ptx(Cutting* cutting, const uint8_t* data, uint64_t size) noexcept nogil:
-    """Count the bytes of PTX; False if memory is exhausted."""
+    """Count the bytes of PTX by function; False if memory is exhausted."""
     # statement: offset after the last `;` or `}`; counted_end: offset up to which bytes are counted
     cdef uint64_t offset = 0, statement = 0, start, name, end, next, counted_end = 0
     cdef int64_t owner

@@ -1,5 +1,5 @@
-/* Skips PTX up to the next character of a table, such as a brace or a quote: 16 bytes at a time,
-   since most of PTX has none. */
+/* Skips PTX up to the next character that a table marks, such as a brace or a quote: 16 bytes at a
+   time, since most of PTX has no such character. */
 #ifndef PYLINK_SIZE_PTXSCAN_H
 #define PYLINK_SIZE_PTXSCAN_H
 

@@ -26,7 +26,7 @@ def section_bytes(cubin not None):
 cdef list bytes_by_section(const uint8_t* cubin, uint64_t size):
     """List (section, part, number of bytes) for each range of the file, in order.
 
-    The section is -1 for headers and padding.
+    The section is an index, -1 for headers and padding. The part is a PART_ number.
     """
     cdef ElfFile elf
     cdef Stretch* stretches

@@ -1,5 +1,5 @@
-# Adds up rows of a ledger by group. Sums are in a hash table; a key consists of the part and of the
-# groups of entry and function (`sum_key`).
+# Adds up rows of a ledger by group. Callers assign each entry and each function to a group. The
+# sums are in a hash table, whose keys consist of part, group of entry and group of function.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -87,7 +87,7 @@ cdef inline uint64_t sum_key(const Grouping* grouping, const LedgerRow* row) noe
     """Return the key of a row's sum, which is never 0.
 
     From the top: 26 bits for the group of the entry, 30 for that of the function, 8 for the part
-    plus 1, or 1 for all parts.
+    plus 1 (or 1 if all parts are added up together).
     """
     return (<uint64_t>grouping.entries[row.entry] << 38
             | <uint64_t>grouping.functions[row.function] << 8
