@@ -225,6 +225,24 @@ def test_braces_in_comments_and_strings_of_ptx_end_no_function(tmp_path: Path) -
     assert "three" not in found
 
 
+def test_words_before_the_name_of_a_function_in_ptx(tmp_path: Path) -> None:
+    before = {
+        "one": b".func .attribute(.unified(1, 2)) (.param .b32 r) ",
+        "two": b".func /* far; { */ (.param .b32 r) // )\n",
+        "three": b".visible .func(.param .b32 r)",
+    }
+    texts = {
+        name: words + name.encode() + b" (.param .b32 p) /* ; */\n{ ret; }"
+        for name, words in before.items()
+    }
+    path = tmp_path / "a.ptx"
+    path.write_bytes(b"//\n.version 8.0\n.target sm_80\n" + b"\n".join(texts.values()))
+    sizes = measure([str(path)])
+    check_sums(sizes, path.stat().st_size)
+    found = {row.keys[0]: row.unpacked for row in rows(sizes, ("function",))}
+    assert {name: found.get(name) for name in texts} == {n: len(t) for n, t in texts.items()}
+
+
 def test_each_of_many_functions_has_its_bytes(tmp_path: Path) -> None:
     names = [f"function_{number}" for number in range(1200)]
     path = tmp_path / "a.cubin"

@@ -27,6 +27,7 @@ cdef inline bint is_space(uint8_t character) noexcept nogil:
 cdef enum:
     ENTRY_WORD = 6          # bytes of ".entry"
     FUNC_WORD = 5           # bytes of ".func"
+    ATTRIBUTE_WORD = 10     # bytes of ".attribute"
 
 
 cdef inline bint is_name_character(uint8_t character) noexcept nogil:
@@ -86,21 +87,49 @@ cdef inline uint64_t find_body_end(const uint8_t* data, uint64_t offset,
         offset += 1
 
 
+cdef inline uint64_t skip_blanks(const uint8_t* data, uint64_t offset,
+                                 uint64_t size) noexcept nogil:
+    """Return the offset after spaces and comments, if any begin at `offset`."""
+    cdef uint64_t next
+    while offset < size:
+        next = skip_comment(data, offset, size)
+        if next == offset:
+            if not is_space(data[offset]):
+                break
+            next += 1
+        offset = next
+    return offset
+
+
+cdef inline uint64_t skip_parentheses(const uint8_t* data, uint64_t offset,
+                                      uint64_t size) noexcept nogil:
+    """Return the offset after a group in parentheses and blanks; `offset` if no group is there."""
+    cdef uint64_t depth = 0
+    if offset == size or data[offset] != c"(":
+        return offset
+    while offset < size:
+        if data[offset] == c"(":
+            depth += 1
+        elif data[offset] == c")":
+            depth -= 1
+        offset += 1
+        if depth == 0:
+            break
+    return skip_blanks(data, offset, size)
+
+
 cdef inline uint64_t find_name(const uint8_t* data, uint64_t offset, uint64_t size,
                                uint64_t* end) noexcept nogil:
     """Return the offset of the name after `.entry` or `.func`, and set `end` to that of its end.
 
-    They are equal if no name follows. A function's return parameter in parentheses may stand before
-    the name.
+    They are equal if no name follows. A list of attributes, and the return parameter of a function
+    in parentheses, may stand before the name.
     """
-    while offset < size and is_space(data[offset]):
-        offset += 1
-    if offset < size and data[offset] == c"(":
-        while offset < size and data[offset] != c")":
-            offset += 1
-        offset += 1
-        while offset < size and is_space(data[offset]):
-            offset += 1
+    offset = skip_blanks(data, offset, size)
+    if size - offset > ATTRIBUTE_WORD and has_text(data + offset, b".attribute"):
+        offset = skip_blanks(data, offset + ATTRIBUTE_WORD, size)
+        offset = skip_parentheses(data, offset, size)
+    offset = skip_parentheses(data, offset, size)
     end[0] = offset
     while end[0] < size and is_name_character(data[end[0]]):
         end[0] += 1
@@ -141,7 +170,7 @@ cdef inline bint cut_ptx(Cutting* cutting, const uint8_t* data, uint64_t size) n
                          size, &end)
         next = end
         while next < size and data[next] not in (c";", c"{"):
-            next += 1
+            next = max(next + 1, skip_comment(data, next, size))
         if next >= size or data[next] == c";" or end == name:
             offset = next
             continue
