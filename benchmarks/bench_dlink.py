@@ -46,7 +46,7 @@ KINDS = {
     "modules": Kind("15KB", inputs.FLAGS, "none"),
     # Two kernels and three functions, without line tables.
     "units": Kind("30KB", (), "zstd"),
-    # The same functions with four kernels.
+    # Four kernels instead of two.
     "large-units": Kind("50KB", (), "zstd"),
     # Three kernels, two of them instances of a template.
     "templates": Kind("TEMPLATES", (), "zstd"),
