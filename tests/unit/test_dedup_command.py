@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import struct
 from pathlib import Path
 
 import pytest
@@ -205,6 +206,21 @@ def test_an_unreadable_input_ends_the_command(
     shown = capsys.readouterr()
     assert message in shown.err
     assert shown.out == ""
+
+
+@pytest.mark.parametrize(
+    ("entry_size", "message"),
+    [(64, "section headers at 0x40 run past the file"), (65, "section headers have 65 bytes, not 64")],
+)
+def test_bad_section_headers_are_described(
+    tmp_path: Path, entry_size: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = bytearray(TEMPLATE.image()[:64])
+    struct.pack_into("<Q", header, 40, 64)  # e_shoff
+    struct.pack_into("<HH", header, 58, entry_size, 0xFFF0)  # e_shentsize, e_shnum
+    (tmp_path / "a.cubin").write_bytes(header + bytes(128))
+    assert main([str(tmp_path / "a.cubin")]) == 1
+    assert message in capsys.readouterr().err
 
 
 def test_rich_shows_the_same_cells(capsys: pytest.CaptureFixture[str]) -> None:

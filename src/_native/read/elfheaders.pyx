@@ -25,14 +25,17 @@ cdef enum:
     NAMES_PER_BYTE = 16
 
 
-cdef str text_of(int fault, uint64_t value):
-    """Return the text for an ElfFault; `value` is that of the ElfFile, the number that is wrong."""
+cdef str text_of(int fault, const ElfFile* elf):
+    """Return the text for the ElfFault that was found in a file."""
+    if fault == ELF_TABLE:
+        if elf.header.e_shentsize != sizeof(Shdr):
+            return f"section headers have {elf.header.e_shentsize} bytes, not {sizeof(Shdr)}"
+        return f"section headers at {elf.header.e_shoff:#x} run past the file"
     return {
-        ELF_SHORT: f"{value} bytes are too few for an ELF header",
+        ELF_SHORT: f"{elf.value} bytes are too few for an ELF header",
         ELF_MAGIC: "not an ELF file",
         ELF_CLASS: "not a 64-bit ELF file",
         ELF_ENDIAN: "not a little-endian ELF file",
-        ELF_TABLE: f"section headers at {value:#x} run past the file",
         ELF_STRINGS: "no section has the names of the others",
         ELF_NAMES: "section names run past the file, or have no end",
     }[fault]
@@ -80,7 +83,7 @@ cdef ElfSections list_sections(const uint8_t* data, uint64_t size):
     cdef uint64_t i, names = 0
     cdef int fault = open_sections(&elf, data, size)
     if fault != ELF_GOOD and fault != ELF_NO_TABLE:
-        raise ValueError(text_of(fault, elf.value))
+        raise ValueError(text_of(fault, &elf))
     file.type, file.machine, file.sections = elf.header.e_type, elf.header.e_machine, []
     for i in range(elf.count if fault == ELF_GOOD else 0):
         header = &elf.table[i]
@@ -130,7 +133,7 @@ cdef tuple find_contents(const uint8_t* data, uint64_t size, const char* wanted_
     if fault == ELF_NO_TABLE:
         return None
     if fault != ELF_GOOD:
-        raise ValueError(text_of(fault, elf.value))
+        raise ValueError(text_of(fault, &elf))
     for i in range(elf.count):
         name = name_at(&elf, &elf.table[i])
         if name == NULL:

@@ -64,8 +64,8 @@ def _split_own_options(argv: Sequence[str]) -> tuple[str | None, bool, list[str]
         and remaining[0].startswith(CUDA_OPTION)
         and remaining[0][len(CUDA_OPTION) : len(CUDA_OPTION) + 1] in ("", "=")
     ):
-        root = remaining.pop(0)[len(CUDA_OPTION) + 1 :]
-        if not root and remaining:
+        _, equals_sign, root = remaining.pop(0).partition("=")
+        if not equals_sign and remaining:
             root = remaining.pop(0)
     as_nvcc = remaining[:1] == [AS_NVCC]
     return root, as_nvcc, remaining[as_nvcc:]
@@ -90,7 +90,7 @@ def _main(
     except LeftToNvcc as reason:
         if not as_nvcc and not any(word in DEVICE_LINK for word in _with_environment(argv)):
             argv.insert(0, DEVICE_LINK[0])
-        shows_command = bool({"-v", "--verbose"} & {*argv})
+        shows_command = bool({"-v", "--verbose"} & {*_with_environment(argv)})
         notes = bool(_overlay_notes(root)) or not as_nvcc
         from pylink.devicelink.handover import start_nvcc
 

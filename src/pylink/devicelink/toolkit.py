@@ -12,7 +12,6 @@ from pylink.subtools.programs import cuda_tools
 # line of nvcc is accepted.
 CUDA_OPTION, AS_NVCC = "--cuda", "--as-nvcc"
 
-DEVICE_RUNTIME = "libcudadevrt.a"
 # Library directories of a toolkit: nvcc searches one of them, depending on its release, but a
 # toolkit from wheels may have only the other.
 LIBRARY_DIRECTORIES = ("lib64", "lib")
