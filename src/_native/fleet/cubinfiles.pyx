@@ -94,8 +94,8 @@ cdef bint read_file(Columns* columns, const char* path, const Stamp* stamp, uint
     """Read a file into `buffer`, set its kind and list it if it is a cubin; False without memory.
 
     The kind stays INDEXED_UNDECIDED if the file differs from `stamp` (its size, times and inode
-    when the tree was read), cannot be read, or may contain other files, as an archive does. Of an
-    unknown stamp only the size is compared.
+    when the tree was read), cannot be read, or may contain other files, as an archive does. If
+    the stamp is unknown, only the size is compared.
     """
     cdef Stat status
     cdef Stamp now

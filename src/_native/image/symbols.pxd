@@ -60,8 +60,7 @@ cdef inline void write_symbol(Writer* writer, const OutSymbolRow* row, Sym* out,
             out.st_size = 0
         out.st_value = source.value
         if entity.kind == E_SHARED and home >= 0:
-            # Undefined extern arrays have a place. An instance (a kernel's symbol of its arrays) is
-            # weak.
+            # Undefined extern arrays have a place. Instances, which stand for a kernel's, are weak.
             if is_instance(entity):
                 binding = STB_WEAK
             out.st_value = writer.placed.symbol_values[row.entity]

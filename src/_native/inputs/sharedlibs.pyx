@@ -1,7 +1,7 @@
 """Shared libraries of the host: what their dynamic symbols say about the device code in them.
 
 Symbols are read one by one if the library has relocatable code, or the image that a device link
-made of such code. Of any other library, section headers are read and, if it has device code, the
+made of such code. Otherwise the section headers are read and, if the library has device code, the
 names of its symbols are searched once. docs/shared-libraries.md says what the symbols mean.
 """
 

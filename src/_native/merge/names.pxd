@@ -38,7 +38,10 @@ cdef inline void name_sections(Merge* merge) noexcept nogil:
 
 
 cdef inline bint reserve_names(const Vec* list, StringTable* table, size_t more) noexcept nogil:
-    """Make room in a table for the names of a list and `more` others; False without memory."""
+    """Make room in a table for the names of a list, and cells for `more`; False without memory.
+
+    The bytes of these `more` names get no room yet.
+    """
     cdef const ListEntry* entries = <const ListEntry*>list.data
     cdef size_t i, size = 0
     for i in range(list.count):
@@ -51,7 +54,8 @@ cdef inline void name_symbols(Merge* merge) noexcept nogil:
     cdef size_t i
     cdef const ListEntry* entry
     cdef OutSymbolRow* symbol
-    cdef uint32_t[2 * AHEAD] tags           # a ring: hashes of global names, until they are written
+    # A ring: element i % (2 * AHEAD) is the hash of the name of the global OutSymbolRow i.
+    cdef uint32_t[2 * AHEAD] tags
     cdef int64_t offset
     if not reserve_names(&merge.work.local_list, &merge.columns.str,
                          merge.columns.out_symbols.count):
@@ -85,7 +89,11 @@ cdef inline void name_symbols(Merge* merge) noexcept nogil:
 
 cdef inline ListEntry* fetch_entry(const Vec* list, StringTable* table,
                                    size_t number) noexcept nogil:
-    """Return element `number`; hash the name of a later one, and fetch its cell into the cache."""
+    """Return element `number` of a list, and hash the names up to AHEAD elements later.
+
+    It also fetches the cells of these names in `table` into the cache. Each name is hashed once:
+    the calls must be in order, from 0 on.
+    """
     cdef ListEntry* entries = <ListEntry*>list.data
     cdef size_t ahead
     for ahead in range(0 if number == 0 else number + AHEAD, min(number + AHEAD + 1, list.count)):
@@ -111,7 +119,7 @@ cdef inline uint32_t intern_empty_string(Merge* merge) noexcept nogil:
 
 cdef inline uint32_t enter_name(Merge* merge, StringTable* table,
                                 const ListEntry* entry) noexcept nogil:
-    """Return the offset of an entry's name, added if it is new; 0 for an entry without name."""
+    """Return the offset of an entry's name in `table`, added if it is new; 0 without a name."""
     cdef int64_t offset
     if entry.text == NULL:
         return 0
@@ -123,9 +131,9 @@ cdef inline uint32_t enter_name(Merge* merge, StringTable* table,
 
 cdef inline void prefetch_global_name(Merge* merge, OutSymbolCounter i,
                                       uint32_t* tags) noexcept nogil:
-    """Hash the name of OutSymbolRow `i`, if it is global, and fetch its cell into the cache.
+    """Hash the name of OutSymbolRow `i`, if it is that of a global entity, and fetch its cell.
 
-    The hash goes to the ring `tags`, for `enter_global_name`.
+    The hash goes to the ring `tags`, for `enter_global_name`. Other symbols are skipped.
     """
     cdef const OutSymbolRow* symbol = <const OutSymbolRow*>merge.columns.out_symbols.data + i
     cdef uint32_t size
@@ -138,7 +146,7 @@ cdef inline void prefetch_global_name(Merge* merge, OutSymbolCounter i,
 
 cdef inline uint32_t enter_global_name(Merge* merge, EntityNumber entity,
                                        uint32_t tag) noexcept nogil:
-    """Return the offset of an entity's name, added if it is new; `tag` is the name's hash."""
+    """Return the .strtab offset of an entity's name, added if new; `tag` is the name's hash."""
     cdef uint32_t size
     cdef const uint8_t* text = entity_name(merge, entity, &size)
     cdef int64_t offset = strings_intern_hashed(&merge.columns.str, text, size, tag)

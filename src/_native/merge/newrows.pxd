@@ -34,7 +34,7 @@ cdef extern from *:
     #define OPTIMIZER_PREFIX ((uint32_t)sizeof OPTIMIZER - 1)
     """
     const char* SHNDX
-    const char* INSTANCE
+    const char* INSTANCE        # name of the symbol that stands for a kernel's extern arrays
     # From sm_100 on, the first name of a function's pool of constants begins so, and the names of
     # its relocations. A second program gives these sections their final names (merge/final.pxd).
     const char* OPTIMIZER
@@ -46,7 +46,10 @@ cdef extern from *:
 cdef inline ListEntry* append_list_entry(Merge* merge, Vec* list, const uint8_t* text,
                                          uint32_t size, OutNumber out,
                                          OutSymbolNumber symbol) noexcept nogil:
-    """Append an element to the section list or the list of local symbols; NULL without memory."""
+    """Append an element to the section list or the list of local symbols; NULL without memory.
+
+    The arguments after `list` are its fields.
+    """
     cdef ListEntry* entry = <ListEntry*>vec_push(list)
     if entry == NULL:
         merge.failed = True
@@ -65,7 +68,7 @@ cdef inline void reserve_number(Merge* merge) noexcept nogil:
 
 cdef inline void number_dead_section(Merge* merge, EntityNumber entity,
                                      DeadSection which) noexcept nogil:
-    """Reserve a number for a section of a dead function, unless that section has one."""
+    """Reserve a number for the section `which` of a dead function, unless it has one."""
     if not merge.work.numbered_dead[entity] & which:
         merge.work.numbered_dead[entity] |= which
         reserve_number(merge)
@@ -130,8 +133,8 @@ cdef inline void name_out_text(Merge* merge, OutNumber out, const char* text) no
 cdef inline void reserve_name(Merge* merge, const uint8_t* text, uint32_t size) noexcept nogil:
     """Reserve a section number, and the names of that section and its symbol.
 
-    The output has neither the section nor the symbol. It has the names in its string tables, except
-    for lean files (docs/glossary.md).
+    The output has the names in its string tables, except for lean files (docs/glossary.md). It has
+    neither the section nor the symbol, but .symtab_shndx may be created for its number later.
     """
     if text == NULL:
         merge.failed = True
@@ -191,7 +194,7 @@ cdef inline void create_link_section_with_symbol(Merge* merge, uint16_t kind) no
         add_section_symbol(merge, out)
 
 
-# The fields of an OutRow that are known before it is created.
+# The fields of a new OutRow that come from an input section or from the section's kind.
 ctypedef struct SectionHead:
     uint16_t kind
     uint16_t bank
@@ -270,7 +273,7 @@ cdef inline OutNumber ensure_file_section(Merge* merge, uint16_t kind,
                                           SectionNumber source) noexcept nogil:
     """Return the file-scope section of a kind, created if it is new; -1 without memory.
 
-    No input needs to have such a section: `source` is the one that it is created for, or -1.
+    `source` is the input section that it is created for, or -1. No input needs to have one.
     """
     cdef SectionHead head = head_of_kind(kind)
     head.source = source
@@ -279,7 +282,11 @@ cdef inline OutNumber ensure_file_section(Merge* merge, uint16_t kind,
 
 cdef inline OutNumber find_or_create_file_section(Merge* merge, const char* name, uint32_t size,
                                                   const SectionHead* head) noexcept nogil:
-    """Return the file-scope section of that name, created if it is new; -1 without memory."""
+    """Return the file-scope section of that name, created if it is new; -1 without memory.
+
+    A new section has alignment 1: that of `head` is not used. From sm_100 on, a constant bank gets
+    its first name, which the second program replaces by `name`.
+    """
     cdef NameSlot* slot = index_find(&merge.work.by_name, <const uint8_t*>name, size)
     cdef OutNumber out
     if slot == NULL:
@@ -376,7 +383,10 @@ cdef inline OutNumber find_or_create_optimizer_twin(Merge* merge, OutNumber plai
 
 cdef inline OutNumber new_mercury_relocations(Merge* merge, OutNumber plain,
                                               SectionNumber source) noexcept nogil:
-    """Create the mercury twin of the relocation section `plain`; -1 without memory."""
+    """Create the mercury twin of the relocation section `plain`; -1 without memory.
+
+    `source` is the input section that it is created for, or -1.
+    """
     cdef OutNumber relocations = new_section_of_kind(merge, K_MERC_RELA)
     if relocations >= 0:
         out_row(merge, relocations).source = source
@@ -386,9 +396,9 @@ cdef inline OutNumber new_mercury_relocations(Merge* merge, OutNumber plain,
 
 
 cdef inline void create_pool_relocations(Merge* merge, EntityNumber function) noexcept nogil:
-    """Create the plain and the mercury relocations of a function's pool, from sm_100 on.
+    """Create the plain and the mercury relocation section of a function's pool, from sm_100 on.
 
-    Those that exist stay.
+    A section that exists stays. The function must have a pool.
     """
     cdef OutNumber relocations = find_or_create_optimizer_relocations(merge,
                                                                       pool_of(merge, function))

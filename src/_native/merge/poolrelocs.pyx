@@ -9,10 +9,11 @@ in the pool of kernel K, whose own relocations are A and B:
     constants of F's pool, last first       table at 16: relocations at 24, 16; at 0: 8, 0
     list of K after, with new offsets       A, B, 56, 48, 40, 32
 
-1. `list_constants` lists the constants of all pools, to know which relocations belong to one.
-2. `find_relocations_of_pools` finds the relocation section of each kernel's pool.
-3. `adopt_entries` is called for each PoolRow: it appends copies of the relocations of that pool,
-   which `list_pool_entries` has put into the right order, to the list of its kernel.
+1. `list_constants` lists the constants of all pools, to find those in which relocations lie.
+2. `find_relocations_of_pools` finds the mercury relocation section of each pool of the output.
+3. `adopt_entries` is called for each PoolRow whose kernel has such a section. It adds copies of the
+   pool's relocations, which `list_pool_entries` has put into the right order, to the list of the
+   kernel: at the front for pools of its own copies that lost, at the end for other functions.
 """
 
 from cpython.object cimport PyObject
@@ -57,13 +58,13 @@ ctypedef struct Adoption:
     MergedView merged
     OutRow* outs
     Vec emitted                         # EmittedRow: those of the merge, then those added here
-    OutNumber* relocations_of           # by entity, a kernel: OutRow, its pool's relocations, or -1
-    EmittedNumber* tail_of              # by entity, a kernel: last EmittedRow of that list, or -1
-    # By input symbol, of a function: 1 + input section with the mercury relocations of its pool, or
-    # 0.
+    OutNumber* relocations_of           # by entity: OutRow of its pool's mercury relocations, or -1
+    EmittedNumber* tail_of              # by entity: last EmittedRow in that OutRow's list, or -1
+    # By input symbol: 1 + the input section with the mercury relocations of its pool, if it is a
+    # function that has them; else 0.
     SectionNumber* input_relocations_of
     Vec constants                       # Constant: of all pools, by section and value
-    int32_t* constants_end              # by input section: index after its last Constant
+    int32_t* constants_end              # by input section: index after its last Constant, or 0
     Vec entries                         # PoolEntry: of one pool in the order of appending
     SectionNumber listed_relocations    # 1 + input section with the relocations in `entries`, or 0
 
@@ -114,7 +115,8 @@ cdef bint adopt_all(Adoption* adoption, size_t out_count) noexcept nogil:
         end = first
         while end < pool_count and pools[end].function == pools[first].function:
             end += 1
-        # Entries of the kernel's own pools go to the front of its list, all others to its end.
+        # Entries of the kernel's own pools go to the front of its list, all others to its end. In
+        # both cases those of the function's last piece come first.
         is_own = pools[first].kernel == <EntityNumber>pools[first].function
         for i in range(end - first):
             pool = &pools[first + i] if is_own else &pools[end - 1 - i]
@@ -204,7 +206,7 @@ cdef bint adopt_entries(Adoption* adoption, const PoolRow* pool) noexcept nogil:
     cdef EmittedNumber added
     cdef size_t i
     if not input_relocations or (is_own and not pool.flags & POOL_LOST):
-        return True             # the pool stays where it is, and its relocations are listed
+        return True     # no relocations, or those of a linked copy, which are listed already
     if input_relocations != adoption.listed_relocations:
         if not list_pool_entries(adoption, pool, input_relocations,
                                  is_own or pool.flags & POOL_LOST):
@@ -238,8 +240,8 @@ cdef bint list_pool_entries(Adoption* adoption, const PoolRow* pool,
 
     With `is_whole`, all relocations of the pool are taken; otherwise only those in constants. An
     entry may lie after the end of the pool, since `pools.cut_pools` has cut the pool. Such an entry
-    is dropped, except without `is_whole` if pools of lost copies now stand in its place: then it
-    comes first.
+    is dropped, except without `is_whole` if its place is before `pool.end`, where pools of lost
+    copies stand: then it comes first.
 
     `input_relocations` is 1 + the input section with the entries.
     """

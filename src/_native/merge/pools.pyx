@@ -11,16 +11,16 @@ example with pools of 8 bytes in K1, 16 in K2, and 8 in each of two functions:
 
 F is placed first here since its section comes last in the inputs.
 
-1. `find_pieces` finds the pool of each function's linked copy, and chains the pools of copies that
-   came later and lost: nvlink drops their code but keeps these bytes. Such a pool of one copy is a
-   piece.
+1. `find_pieces` finds the pool of each live function's linked copy, and chains the pools of copies
+   that came later and lost: nvlink drops their code but keeps these bytes. The pool of one copy is
+   a piece.
 2. `place_own` puts the pools of a kernel's lost copies after the kernel's own pool, each at its
    alignment. It does so for device functions, too, if their pool stays a section of its own: with
    -r, if the pool has no constants, or if only lost copies have pools.
 3. `place_shared` is called for each other device function, the last section first. It finds the
    kernels that reach the function, and the longest of their pools. The function's pieces, first
-   that of the linked copy, begin at that size, rounded up to the largest alignment. A kernel
-   without a pool gets one.
+   that of the linked copy, begin at that size, rounded up to the largest alignment of all these
+   pools and pieces. A kernel without a pool gets one.
 
 `cut_pools` comes before all this: it ends the pool of a linked copy after its last constant, since
 the output does not have what an earlier stage of linking put there
@@ -63,7 +63,7 @@ ctypedef struct PoolPlacement:
     SectionNumber* first_lost   # by entity: its first piece if only lost copies have any, or -1
     SectionNumber* next_piece   # by input section: the next piece of the function, or 0
     uint8_t* has_constants      # by input section: 1 if symbols of constants lie in it
-    bint has_shared             # some pieces go to the kernels that reach their functions
+    bint has_shared             # pieces may go to the kernels that reach their functions
     uint64_t* pool_size         # by entity: bytes of its pool so far
     uint32_t* pool_align        # by entity: alignment of its pool so far
     CallGraph callers           # the call graph, with edges from callees to callers
@@ -216,18 +216,18 @@ cdef inline EntityNumber find_pool_function(const PoolPlacement* pools,
 cdef inline bint is_for_kernels(const PoolPlacement* pools, EntityRef function) noexcept nogil:
     """Return whether a function's pool goes to kernels: if it is a device function with constants.
 
-    A pool without constants comes from an earlier stage of linking, which made it of the pools of
-    copies that lost.
+    The linked copy must have a pool. A pool without constants comes from an earlier stage of
+    linking, which made it of the pools of copies that lost.
     """
     return (not pools.merged.entities[function].flags & EF_KERNEL
             and pools.has_constants[pools.first_piece[function]])
 
 
 cdef bint find_pieces(PoolPlacement* pools, bint* has_lost) noexcept nogil:
-    """Chain the pool sections of each function's copies, that of the linked copy first.
+    """Chain the pool sections of each live function's copies, that of the linked copy first.
 
-    Returns whether the linked copy of any device function has one. Sets `has_lost` if a copy that
-    lost against an earlier one has one.
+    Returns whether the linked copy of any device function has a pool. Sets `has_lost` if a copy
+    with a pool lost against the linked copy of an earlier file.
     """
     cdef size_t i
     cdef EntityNumber function

@@ -132,8 +132,8 @@ cdef inline void decide_relocation_section(Merge* merge, const FileRow* file, Se
                                            SectionNumber twin, bint is_mercury) noexcept nogil:
     """Find the output section that an input's relocation section patches, and decide its entries.
 
-    `is_mercury` says whether its entries patch the mercury form. `twin` is the mercury form of a
-    plain section, or -1.
+    `is_mercury` says whether these entries patch the mercury form. `twin` is the input's mercury
+    form of `section`, if that is plain and has one; else -1.
     """
     cdef const SectionRow* section_row = &merge.objects.sections[section]
     cdef const SectionRow* target = &merge.objects.sections[section_row.target]
@@ -190,10 +190,10 @@ cdef inline void decide_relocation_section(Merge* merge, const FileRow* file, Se
 
 cdef inline void reserve_dead_relocations(Merge* merge, const SectionRow* section,
                                           EntityNumber function) noexcept nogil:
-    """Reserve the numbers of the relocation sections `.rela.text.F` and `.rel.text.F` of dead code.
+    """Reserve the number of `.rela.text.F` or `.rel.text.F` for relocations of dead code, if any.
 
-    An addend of 0 after the first RELA entry also asks for .rel, as for live code: not in releases
-    from 13.5 on (TRAIT_LEAN_NAMES).
+    An addend of 0 after the first RELA entry also asks for .rel, as for live code, except in
+    releases from 13.5 on (TRAIT_LEAN_NAMES).
     """
     cdef uint64_t i
     if section.size == 0:
@@ -208,10 +208,10 @@ cdef inline void reserve_dead_relocations(Merge* merge, const SectionRow* sectio
 
 
 cdef inline void reserve_resolved_pool_name(Merge* merge, EntityNumber function) noexcept nogil:
-    """Reserve the name of a device function's `.nv.resolvedrela.nv.constant.optimizer.F`.
+    """Reserve the name `.nv.resolvedrela.nv.constant.optimizer.F` for a live function.
 
     The section would list the relocations that the link resolved in the function's pool. nvlink
-    writes its name with --preserve-relocs, although the pool is not a section of the output.
+    writes its name with --preserve-relocs for an input's pool that gets no output section.
     """
     cdef uint32_t size
     cdef const uint8_t* name
@@ -226,8 +226,8 @@ cdef inline void reserve_resolved_pool_name(Merge* merge, EntityNumber function)
 cdef inline void mark_referenced_entities(Merge* merge, const FileRow* file) noexcept nogil:
     """Mark the entities that the code of linked function copies refers to, even if it is dead.
 
-    Also sets `has_relocations` of all code. If `users` are needed (merge/sharedusers.pxd), the
-    kernels that reach live code are added as users of what this code refers to.
+    Also sets `has_relocations` of code that has some. If `users` are needed
+    (merge/sharedusers.pxd), the kernels that reach live code become users of what it refers to.
     """
     cdef SectionRef i
     cdef uint64_t entsize, number
@@ -258,7 +258,10 @@ cdef inline void mark_referenced_entities(Merge* merge, const FileRow* file) noe
 
 
 cdef inline void prepare_relocations(Merge* merge, const FileRow* file) noexcept nogil:
-    """Mark a file's relocation sections, and find what its symbols alone decide: their Fates."""
+    """Mark a file's relocation sections, and find what its symbols alone decide: their Fates.
+
+    Also marks .nv.merc.symtab_shndx.
+    """
     cdef uint32_t i
     cdef uint16_t kind
     for i in range(file.first_section, file.first_section + file.section_count):
@@ -274,10 +277,10 @@ cdef inline void prepare_relocations(Merge* merge, const FileRow* file) noexcept
 cdef inline bint is_counted_for_two_forms(Merge* merge, const RelocList* relocs) noexcept nogil:
     """Return whether the entries of this section count for the rule of two forms.
 
-    That rule creates .rel, too, for a RELA entry with addend 0 that is not the first.
-    For a capsule, the mercury form of code, that is False, but `list_entry` counts its entries all
-    the same: those of code count in both forms, each by itself. From sm_100 on, other entries count
-    only in the mercury form if the input has it. The two forms can differ: the mercury
+    That rule creates .rel, too, for a RELA entry with addend 0 that is not the first. Entries of
+    code count in both forms, each by itself. Those of a capsule, the mercury form of code, are
+    counted by `list_entry` although this function returns False. From sm_100 on, other entries
+    count only in the mercury form if the input has it. The two forms can differ: the mercury
     `.debug_line` also names `.debug_str`, and mercury tables in whole programs name functions,
     where the plain tables have offsets.
     """
@@ -391,7 +394,7 @@ cdef inline bint decide_entry(Merge* merge, RelocList* relocs, const Rela* input
 
 cdef inline Action decide_open_entry(Merge* merge, RelocList* relocs, RelocEntry* entry,
                                      uint64_t number) noexcept nogil:
-    """Decide an entry for which the symbol alone decides nothing, and complete its fields.
+    """Decide an entry whose symbol does not decide it alone, and complete its fields.
 
     Returns what is still to be done: EMIT, RESOLVE, DROP_LATE, or DROP for nothing.
     """
@@ -479,9 +482,9 @@ cdef inline bint is_of_lost_bytes(Merge* merge, const RelocList* relocs, const R
 
 cdef inline bint list_entry(Merge* merge, RelocList* relocs, int64_t addend,
                             SectionNumber section) noexcept nogil:
-    """Find the relocation section for an entry and count the entry; False without memory.
+    """Find or create the relocation section for an entry, and count it; False without memory.
 
-    `section` is the input section that the entry's symbol stands for, or -1.
+    `addend` is the entry's, and `section` the input section that its symbol stands for, or -1.
     """
     if relocs.listed_in < 0:        # all entries of one input section go to one output section
         relocs.listed_in = (find_or_create_mercury_relocations(merge, relocs.section, relocs.out)
@@ -503,7 +506,10 @@ cdef inline bint list_entry(Merge* merge, RelocList* relocs, int64_t addend,
 
 cdef inline bint is_into_unlinked_copy(Merge* merge, const RelocList* relocs, SymbolNumber symbol,
                                        int64_t addend) noexcept nogil:
-    """Return whether a plain debug entry points past the start of an unlinked function copy."""
+    """Return whether a plain debug entry points past the start of an unlinked function copy.
+
+    Always False up to sm_90.
+    """
     cdef EntityNumber entity = merge.merged.symbol_entity[symbol]
     return (merge.has_finalizer and is_plain(relocs.target.kind, IS_DEBUG) and addend > 0
             and entity >= 0 and merge.merged.entities[entity].kind == E_FUNC

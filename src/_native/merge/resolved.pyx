@@ -5,7 +5,8 @@ for S share that list, newest first, as if every entry were pushed to the front 
 read (docs/format-notes.md). The addend of a REL entry of type R_CUDA_64 in variables is what the
 field held. A field that was only cleared leaves no record.
 
-From sm_100 on, only shared memory is recorded, in plain and in mercury code.
+From sm_100 on, only relocations of code that name shared variables are recorded, in both forms of
+the code, plain and mercury.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -115,8 +116,9 @@ cdef bint record_all(Record* record) noexcept nogil:
 cdef bint has_record(Record* record, const FixupRow* fixup) noexcept nogil:
     """Return whether a resolved relocation gets an entry in the record.
 
-    The output must have its symbol, not that of a unified table (__UFT, __UDT) or
-    `.nv.ptx.const0.size`. From sm_100 on, the symbol must be a shared variable, the field in code.
+    If it names an entity, the output must have the symbol, and the entity must not be a unified
+    table (__UFT, __UDT) or `.nv.ptx.const0.size`. From sm_100 on, it must name a shared variable,
+    and its field must be in code.
     """
     cdef const EntityRow* entity = NULL
     if fixup.entity >= 0:

@@ -12,7 +12,7 @@
 # Extern arrays keep their symbols (`arrays_stay`) by an accident. nvlink removes symbols of shared
 # memory with the value -1, which extern arrays have without -g. But on sm_90, where the system's
 # bytes alone create .nv.shared sections, it may first add 0x400 to every value in .nv_debug.shared.
-# It does so if some variable has its place there, which is one that several kernels use, or none
+# It does so if some variable has its place there, because several kernels use it or none does
 # (`shared.pyx`). Arrays then have the value -1 + 0x400, and keep their symbols.
 
 from libc.stdint cimport uint32_t
@@ -43,7 +43,7 @@ cdef inline bint needs_users(const Merge* merge) noexcept nogil:
 
 
 cdef inline void allocate_users(Merge* merge, Scratch* scratch) noexcept nogil:
-    """Allocate the sets of users and of reaching kernels, all empty, and a list for the walk."""
+    """Allocate the sets of users and of reaching kernels, all empty, and the work list."""
     merge.work.users = scratch_nones(scratch, merge.merged.entity_count)
     merge.work.reaching_kernel = scratch_nones(scratch, merge.work.calls.nodes)
     merge.work.work_list = <NodeRef*>scratch_room(scratch, 2 * merge.work.calls.nodes, 4)
@@ -52,8 +52,8 @@ cdef inline void allocate_users(Merge* merge, Scratch* scratch) noexcept nogil:
 cdef inline bint has_common_variable(const Merge* merge) noexcept nogil:
     """Return whether a variable has its place in .nv_debug.shared, so extern arrays keep symbols.
 
-    Always False except for sm_90 with --preserve-relocs, and without --disable-smem-reservation.
-    The users of all variables must be known.
+    Always False except for sm_90 with --preserve-relocs, and without -r, -g or
+    --disable-smem-reservation. The users of all variables must be known.
     """
     cdef size_t i
     if (merge.work.users == NULL or not merge.objects.traits & TRAIT_FILLS_SHARED
@@ -75,7 +75,7 @@ cdef inline bint add_user(EntityNumber* users, EntityNumber kernel) noexcept nog
 
 
 cdef inline void find_reaching_kernels(Merge* merge) noexcept nogil:
-    """Fill `reaching_kernel`: propagate kernels down the call graph.
+    """Fill `reaching_kernel`: propagate live kernels down the call graph; idle ones reach no other.
 
     A node enters the work list at most twice, since its set changes at most twice.
     """
@@ -106,7 +106,7 @@ cdef inline void find_reaching_kernels(Merge* merge) noexcept nogil:
 cdef inline bint is_common(const Merge* merge, EntityCounter entity) noexcept nogil:
     """Return whether an entity is a defined shared variable that does not belong to one kernel.
 
-    Extern arrays are not.
+    Extern arrays do not count.
     """
     cdef const EntityRow* entity_row = &merge.merged.entities[entity]
     cdef SectionNumber section = merge.objects.symbols[entity_row.winner].section

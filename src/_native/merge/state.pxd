@@ -42,19 +42,19 @@ from tables.views cimport MergedView, ObjectsView
 ctypedef struct ListEntry:
     const uint8_t* text         # the name, without NUL; NULL for a number without a name
     uint32_t size               # bytes of the name
-    uint32_t tag                # hash of the name; set when names are written
+    uint32_t tag                # low half of the name's hash; set when names are written
     OutNumber out               # the section; -1 for a local symbol, or a reserved number or name
     OutSymbolNumber symbol      # OutSymbolRow of a symbol that is not a section's, or -1
 
 
 # Sections of a dead function that have got a number already. The output has none of them.
 cdef enum DeadSection:
-    DEAD_TEXT = 1
-    DEAD_INFO = 2
-    DEAD_PARAMETERS = 4
-    DEAD_POOL = 8
-    DEAD_RELA = 16
-    DEAD_REL = 32
+    DEAD_TEXT = 1               # .text.F
+    DEAD_INFO = 2               # .nv.info.F
+    DEAD_PARAMETERS = 4         # .nv.constant0.F, and its relocation section
+    DEAD_POOL = 8               # .nv.constant2.F
+    DEAD_RELA = 16              # .rela.text.F
+    DEAD_REL = 32               # .rel.text.F
 
 
 # Facts about an input section that the merge finds. `prepare_file` sets those after MARK_DECIDED,
@@ -99,7 +99,7 @@ ctypedef struct MergeWork:
     Vec renamed                     # uint8_t, by OutRow: whether it gets another name
     Vec code_sections               # OutNumber: sections with code
     Vec twinned                     # OutNumber: sections that get a mercury twin
-    NameIndex by_name               # OutRow of each file-scope section
+    NameIndex by_name               # the name of each file-scope section, with its OutRow
     TextPool texts                  # names that the link makes
     uint8_t* section_marks          # by input section: SectionMark bits
     uint8_t* fates                  # by input symbol: Fate of the relocations that name it
@@ -109,9 +109,11 @@ ctypedef struct MergeWork:
     uint8_t* numbered_dead          # by entity: DeadSection bits
     OutSymbolNumber* symbol_of      # by entity: its OutSymbolRow, or -1
     OutNumber* sections_of          # by entity: its newest section, or -1; `next` has older ones
-    SectionNumber* parameters_of    # by entity, from sm_100 on: input section with its parameters
-    EntityNumber* users             # by entity: see merge/sharedusers.pxd; NULL if not needed
-    EntityNumber* reaching_kernel   # by node: kernels that reach it, as in merge/sharedusers.pxd
+    # By entity, from sm_100 on: input section with the parameters of the function, or -1.
+    SectionNumber* parameters_of
+    # Sets of kernels, each one number (merge/sharedusers.pxd).
+    EntityNumber* users             # by entity: kernels that use it; NULL if not needed
+    EntityNumber* reaching_kernel   # by node: kernels that reach it in `calls`
     NodeRef* work_list              # nodes that a walk of the call graph still has to visit
     CallGraph calls                 # the call graph, if `users` are needed
 
@@ -122,7 +124,7 @@ ctypedef struct Merge:
     MergedView merged
     Columns columns
     MergeWork work
-    size_t met_before               # rows of `merged.met` that the walk over the files has passed
+    size_t met_before               # rows of `merged.met` whose symbols have had their turn
     uint32_t empty_string_offset    # .strtab offset of the second empty string, 0 before it exists
     # Input section: the first of the file that may be mercury relocations not yet decided.
     SectionRef first_mercury
@@ -141,7 +143,8 @@ cdef inline bint is_folded(Merge* merge, SectionNumber section) noexcept nogil:
 
 
 cdef inline ListEntry* section_entry(Merge* merge, OutNumber out) noexcept nogil:
-    """Return the element of a section in the section list; mercury twins have none."""
+    """Return the element of a section in the section list; not for mercury twins: they have none.
+    """
     return <ListEntry*>merge.work.section_list.data + out_row(merge, out).created - 1
 
 

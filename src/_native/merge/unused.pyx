@@ -35,7 +35,7 @@ from tables.views cimport MergedView, ObjectsView
 ctypedef struct Uses:
     ObjectsView objects
     MergedView merged
-    uint8_t* is_used            # by input section of constants; NULL before it is known
+    uint8_t* is_used            # by input section: 1 for used constants; NULL before the search
     bint has_new                # a section has become used in this round
 
 
@@ -66,7 +66,7 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
     """Return the input sections without unused constants, if the used ones fit into `limit`.
 
     Otherwise returns all. Constants whose name contains one of `names` (`has_listed_name`) count as
-    used.
+    used. Entities of the constants that are omitted get EF_INTERNAL.
     """
     cdef size_t entity_count = uses.merged.entity_count, i
     cdef SectionNumber section
@@ -78,7 +78,7 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
             uses.is_used[section] = 1
     with nogil:
         uses.has_new = True
-        while uses.has_new:       # at most one round for each section of constants
+        while uses.has_new:     # each round but the last finds a section of constants
             uses.has_new = False
             for i in range(uses.objects.section_count):
                 mark_used_constants(uses, <SectionCounter>i)
@@ -93,7 +93,7 @@ cdef Table cut_constants(MergedTables merged, Uses* uses, list names, uint64_t l
         if section >= 0 and has_unused_constants(uses, section):
             sections[i].size = 0
             sections[i].align = 1 if section == <SectionNumber>i else sections[i].align
-    cdef bint is_wide = False
+    cdef bint is_wide = False       # a used constant has PACKED_ALIGN bytes or more
     for i in range(entity_count):
         section = find_constants(uses, <EntityNumber>i)
         if section >= 0 and not uses.is_used[section]:
@@ -120,7 +120,7 @@ cdef bint has_listed_name(const Uses* uses, EntityNumber entity, list names) exc
 
 
 cdef uint64_t measure_bank(const Uses* uses) noexcept nogil:
-    """Count the bytes of all sections of bank 3 or, once `is_used` is known, of the used ones."""
+    """Count the bytes of all sections of bank 3 or, with `is_used`, only of the used ones."""
     cdef uint64_t size = 0, align
     cdef size_t i
     for i in range(uses.objects.section_count):

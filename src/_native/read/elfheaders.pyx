@@ -1,7 +1,7 @@
 """Sections for Python code, of an ELF64 file or of an input of a link; and such an input as bytes.
 
-Reports, hints, `pylink dedup` and links that fold use this, the device-link step, and the reader of
-shared libraries of -l. A link of cubins alone does not.
+This serves reports, hints, `pylink dedup`, links that fold, the device-link step, and the reader of
+shared libraries of -l. A link of cubins alone that does not fold needs none of it.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -124,7 +124,7 @@ def find_section(data not None, bytes name not None):
 cdef tuple find_contents(const uint8_t* data, uint64_t size, const char* wanted_name):
     """Return offset and size of the first section with this name that has bytes in the file.
 
-    None without one. ValueError for a damaged table, and for a section that runs past the file.
+    None without one. ValueError for a damaged table, and if that section runs past the file.
     """
     cdef ElfFile elf
     cdef const char* name

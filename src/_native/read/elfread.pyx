@@ -41,9 +41,9 @@ def parse(bytes arena not None, bytes extents not None, bytearray times=None):
     cdef Py_ssize_t file_count = count_files(arena, extents), i
     cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(arena)
     cdef Reader tables
-    cdef Share[MOST_THREADS] shares
-    cdef uint64_t[MOST_THREADS] spent
-    cdef Share* last
+    cdef Share[MOST_THREADS] shares         # parts of the files, one for each thread
+    cdef uint64_t[MOST_THREADS] spent       # by thread: its processor time so far
+    cdef Share* last                        # first share with a fault or no memory, else the last
     cdef size_t helpers = claim(size, file_count, MOST_THREADS - 1)     # threads besides this one
     cdef size_t share_count = helpers + 1, number
     cdef Scratch scratch
@@ -173,7 +173,7 @@ cdef enum:
 ctypedef struct FileSearch:
     ObjectsView objects
     bint every                  # kernels: all, and functions that exit (`is_rewritten_code`)
-    uint8_t* has_kernel         # by input file: for kernels
+    uint8_t* has_kernel         # by input file: 1 if it has code that is rewritten; for kernels
     Tie* ties                   # ties: rows of the files that are compared
     bint with_names             # ties: keys also tell names of sections apart
 
@@ -188,7 +188,8 @@ cdef FileSearch start_search(ObjectTables objects):
 
 def find_kernels(ObjectTables objects not None, *, bint every):
     """Return the numbers of the files whose code is rewritten where it exits, ascending."""
-    # Device functions count with `every` only; so do kernels that have no fence and not only trap.
+    # Device functions, and kernels that have no fence and do more than trap, count only with
+    # `every`.
     cdef size_t file_count = objects.files.count, i
     cdef FileSearch search = start_search(objects)
     cdef bytes has_kernel = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>file_count)
@@ -222,8 +223,8 @@ cdef bint is_rewritten_code(bint is_kernel, bint every, const uint8_t* code,
                             uint64_t size) noexcept nogil:
     """Return whether the code of a function is rewritten where it exits.
 
-    A kernel is rewritten if it has a fence or only traps, with `every` always. A device function is
-    rewritten only with `every`, if it has an EXIT.
+    A kernel is rewritten if it has a fence or only traps; with `every`, any kernel is. A device
+    function is rewritten only with `every`, and only if it has an EXIT.
     """
     if is_kernel:
         return every or has_operation(code, size, OP_FENCE) or is_only_trap(code, size)

@@ -9,10 +9,14 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from base.vector cimport Vec
 from tables.rows cimport FaultRow, FileNumber
 
+# Limits: a file that exceeds one is refused.
 cdef enum:
     MAX_ALIGN = 0x10000         # bytes: the largest alignment of a section or variable
-    MAX_SHARED = 0x40000        # bytes of shared memory: more than any kernel can have
-    MOST_ROWS = 0x7fffffff      # so that a row number fits an int32_t
+    # Bytes: the largest value of an extern array's symbol, an address in shared memory. No kernel
+    # can have so much shared memory.
+    MAX_SHARED = 0x40000
+    # The most rows of a table, and entries of a relocation section: their numbers fit an int32_t.
+    MOST_ROWS = 0x7fffffff
     # Names may share their bytes, but honest files use each byte about once. This limit on the
     # bytes of names keeps the work of reading them proportional to the size of the file.
     NAMES_PER_BYTE = 16
@@ -32,7 +36,7 @@ ctypedef struct Reader:
     Vec files                   # FileRow
     Vec sections                # SectionRow
     Vec symbols                 # SymbolRow
-    Vec marks                   # uint64_t by symbol: `kind_bit` of each section that it has
+    Vec marks                   # uint64_t by symbol of the file: bits of its sections (`kind_bit`)
     FileNumber file             # the file that is read
     uint64_t names              # bytes of all its names so far
     FaultRow fault              # F_NONE while nothing is wrong
@@ -42,9 +46,9 @@ cdef inline bint refuse(Reader* reader, int32_t index, int64_t entry, int32_t re
                         uint64_t value, uint64_t limit) noexcept nogil:
     """Record why the current file is refused: `reason`, a ReadFault. Returns False.
 
-    `index` is -1 if the fault is in no section. `entry` is the number of an entry, symbol or byte
-    in the section, and -1 if the fault is not in one. `value` is wrong, and `limit` is what it
-    should be, or the most.
+    `index` is -1 if the fault is in no section. `entry` is the number of the entry, symbol or byte
+    in the section that has the fault, or -1. `value` is the wrong value, and `limit` what it should
+    be or the largest that is allowed; 0 where none is given.
     """
     reader.fault.file = reader.file
     reader.fault.section = index

@@ -23,8 +23,8 @@ cdef inline uint8_t input_kind(const uint8_t* data, uint64_t size) noexcept nogi
         return IN_EMPTY
     if size >= 4:
         if has_text(data, b"\x7fELF"):
-            # A file of another class or byte order, or that is cut off, counts as a cubin, too: its
-            # reader says what is wrong.
+            # A file of another class or byte order, or shorter than an ELF header, counts as a
+            # cubin, too: the reader of cubins says what is wrong.
             if (size < sizeof(Ehdr) or data[EI_CLASS] != ELFCLASS64 or data[EI_DATA] != ELFDATA2LSB
                     or header.e_machine == EM_CUDA):
                 return IN_CUBIN

@@ -1,6 +1,7 @@
 # References of the sections of a cubin: to functions, to each other, and from relocations.
 #
-# `check_references` sets `target` of each row and checks what the section contains:
+# `check_references` sets `target` of the rows whose sh_info names a section or symbol, and checks
+# what the sections contain:
 #
 # 1. Code names the symbol of its function in sh_info (`check_code`).
 # 2. A capsule also does (`check_capsule`). All other sections of a function name its code or its
@@ -41,7 +42,8 @@ cdef enum:
     CODE_UNIT = 16              # bytes of an instruction
 
 cdef inline bint check_references(Reader* reader, FileRow* file) noexcept nogil:
-    """Set `target` of each section by sh_info, and check what the sections contain."""
+    """Set `target` of sections by their sh_info, and check what they contain; False with a fault.
+    """
     cdef SectionRow* sections = <SectionRow*>reader.sections.data + file.first_section
     cdef SectionRow* section
     cdef uint32_t i
@@ -99,7 +101,7 @@ cdef inline bint has_expected_name(Reader* reader, const FileRow* file, const Se
     if KIND[section.kind].free >= (FREE_ALWAYS if is_mercury(file) else FREE_PLAIN):
         return True
     if is_plain(section.kind, IS_LITERALS):
-        stem += 1 + (section.bank >= 10)
+        stem += 1 + (section.bank >= 10)        # digits of the bank
     elif KIND[section.kind].info == HEAD_TARGET:
         # The stem of the kind is ".rela.", whose last dot is the first character of `name`; ".rel."
         # is shorter by one.
@@ -221,7 +223,8 @@ cdef inline bint can_be_patched(uint16_t kind, uint16_t target_kind) noexcept no
 
 
 cdef inline bint is_narrow(uint32_t type, uint16_t target_kind) noexcept nogil:
-    """Return whether a field of a 64-bit type can have 32 bits: an address in a 32-bit variable."""
+    """Return whether the field of a 64-bit relocation can have 32 bits: that of a 32-bit variable.
+    """
     return (is_a(target_kind, IS_VARIABLES)
             and type in (R_CUDA_64, R_CUDA_G64, R_CUDA_FUNC_DESC_64, R_CUDA_UNIFIED))
 

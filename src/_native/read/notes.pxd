@@ -35,21 +35,22 @@ cdef packed struct CuinfoNote:
 
 
 # .note.nv.tkinfo: the tools that made the file. Five offsets are followed by five strings. The
-# third is "Cuda compilation tools, release 13.2, V13.2.86". In outputs of pylink it is its own name
-# and version, and the fourth names the linker that it followed, "nvlink 13.2.86".
+# third string is "Cuda compilation tools, release 13.2, V13.2.86" in files of CUDA's tools, and
+# pylink's name and version in outputs of pylink. There the fourth string names the linker that
+# pylink followed, "nvlink 13.2.86".
 cdef packed struct TkinfoNote:
     uint32_t name_size
     uint32_t size               # bytes of the fields after `name`, and of the strings
     uint32_t type
     uint8_t name[12]
     uint32_t version
-    uint32_t strings[5]         # offsets after this struct
+    uint32_t strings[5]         # offset of each string from the end of this struct
 
 cdef enum:
-    TKINFO_TOOL = 2             # index into `strings`
-    TKINFO_BUILD = 3            # index into `strings`
+    TKINFO_TOOL = 2             # index in `strings` of the third string
+    TKINFO_BUILD = 3            # index in `strings` of the fourth string
     TOOL_PARTS = 3              # numbers of a version such as 13.2.86
-    LONGEST_PART = 3            # digits of such a number
+    LONGEST_PART = 3            # most digits of such a number; a longer one is not a version
     TOOL_STEP = 1000            # 13.2.86 is 132 * TOOL_STEP + 86
 
 
@@ -109,7 +110,10 @@ cdef inline bint read_notes(Reader* reader, FileRow* file) noexcept nogil:
 
 
 cdef inline void read_cuinfo(FileRow* file, const uint8_t* notes, uint64_t size) noexcept nogil:
-    """Fill toolkit and PTX architecture: the newest and the lowest that notes of a section name."""
+    """Fill toolkit and PTX architecture: the newest and the lowest that notes of a section name.
+
+    A note from before 13.0 also sets FILE_EARLY, if the file is for sm_100 or later.
+    """
     cdef const CuinfoNote* note
     cdef uint64_t offset = 0
     while offset < size and size - offset >= sizeof(CuinfoNote):
@@ -144,7 +148,7 @@ cdef inline uint32_t find_newest_tool(const uint8_t* notes, uint64_t size) noexc
 cdef inline uint32_t read_tool(const uint8_t* text, uint64_t room) noexcept nogil:
     """Return the version in the last word of a string of at most `room` bytes: 132086 for 13.2.86.
 
-    0 unless the string ends in a version of a tool of CUDA, `V13.2.86` or `nvlink 13.2.86`.
+    0 unless that word has the form `V13.2.86`, or the whole string the form `nvlink 13.2.86`.
     """
     cdef const uint8_t* end = <const uint8_t*>memchr(text, 0, room)
     cdef const uint8_t* word                    # the rest of the last word

@@ -53,7 +53,8 @@ cdef inline bint check_attribute(Reader* reader, FileRow* file, const uint8_t* r
                                  int64_t offset) noexcept nogil:
     """Check the size and the symbols of one attribute; False with a fault.
 
-    `value_size` is the number of bytes of its value, `offset` its offset in section `index`.
+    `value_size` is the number of bytes of its value, `offset` its offset in section `index`. A
+    value of `facts.words` words names symbols in all of them but the last.
     """
     cdef uint8_t attribute = record[1]
     cdef const AttributeFacts* facts = &ATTRIBUTE[attribute]

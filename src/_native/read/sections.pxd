@@ -18,8 +18,8 @@ from sectionrules cimport FIRST_RULE, MAX_BANK, RULES
 from tables.rows cimport FileRef, FileRow, SectionRow
 
 cdef enum:
-    FIRST_MERCURY_SM = 100
-    MOST_ENTSIZE = 0xffff       # far more than any table needs
+    FIRST_MERCURY_SM = 100      # SM number of the first architecture with mercury sections
+    MOST_ENTSIZE = 0xffff       # bytes: a section with a larger sh_entsize is refused
     LARGEST_ENTRY = 24          # bytes of the largest entries: those of .rela and .symtab
 
 
@@ -66,8 +66,8 @@ cdef inline bint read_sections(Reader* reader, FileRow* file, const ElfFile* elf
         section.info = header.sh_info
         section.align = <uint32_t>header.sh_addralign if header.sh_addralign else 1
         section.entsize = <uint32_t>header.sh_entsize
-        # The mercury form of the system's shared memory has as many bytes in the output, so a small
-        # input could ask for many.
+        # The mercury form of the system's shared memory takes `size` bytes of the output, so a
+        # small input could ask for many.
         if KIND[section.kind].entity_kind == E_SYSTEM_SHARED and section.size > MAX_ALIGN:
             return refuse(reader, <int32_t>i, -1, F_TOO_LARGE, section.size, MAX_ALIGN)
         if KIND[section.kind].given:
@@ -106,15 +106,17 @@ cdef inline int32_t assign_kind(Reader* reader, SectionRow* section,
                                 const FileRow* file) noexcept nogil:
     """Set kind and bank of a section, by the first rule that fits its type, flags and name.
 
-    If no rule fits, but nvlink ignores names of this type, the kind is that of the first rule which
-    fits type and flags. Returns F_NONE, or a reason to refuse the section: what programs address
-    must not be taken for plain data.
+    If no rule fits, the kind is that of the first rule which fits type and flags, and whose names
+    nvlink ignores (`Kind.free`). Returns F_NONE, or a reason to refuse the section: what programs
+    address must not be taken for plain data.
     """
     cdef const KindRule* rule
-    cdef int32_t free_kind = -1     # of the first rule that fits except for the name, or -1
+    # Kind of the first rule that fits except for the name, which nvlink ignores, or -1.
+    cdef int32_t free_kind = -1
+    # Flags that sections of the file's format may lack, and that this one lacks.
     cdef uint32_t optional = FORMAT[file.format].optional & ~<uint32_t>section.flags
     cdef bint has_type = False      # a rule fits type and flags
-    cdef uint16_t first
+    cdef uint16_t first             # bank of sections of the type KIND[].type
     cdef size_t i
     for i in range(FIRST_RULE[section.type & 0xff], FIRST_RULE[(section.type & 0xff) + 1]):
         rule = &RULE[RULES[i]]
@@ -146,10 +148,10 @@ cdef inline int32_t assign_kind(Reader* reader, SectionRow* section,
 
 cdef inline bint has_name_of_rule(const uint8_t* name, uint32_t size, const KindRule* rule,
                                   uint32_t bank) noexcept nogil:
-    """Return whether a name is that of a rule, or begins with it.
+    """Return whether a name is that of a rule, or begins with it if the rule is not `exact`.
 
     The rule of a constant bank asks for the number `bank` after its own text, such as 3 in
-    `.nv.constant3`, and then for the end of the name or for a dot.
+    `.nv.constant3`, and then for the end of the name if `banked` is 1, else for a dot.
     """
     cdef uint32_t position = rule.size
     # Names that begin alike differ at the end: most rules fail before a whole text is compared.

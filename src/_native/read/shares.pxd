@@ -16,16 +16,17 @@ from read.files cimport count_rows, read_file
 from tables.rows cimport FaultRow, FileCounter, FileNumber, FileRow, SectionRow, SymbolRow
 
 
-# The files that a thread reads: one after the other, into rows of their own in the tables of all.
+# A part of the files, which one thread reads one after the other. Their rows are a range of the
+# tables that all shares fill.
 ctypedef struct Share:
     const uint8_t* arena
-    const uint64_t* extent      # offset and size of each file in the arena
-    TimeRow* times              # by input file, or NULL
+    const uint64_t* extent      # two elements for each file: its offset in the arena, its size
+    TimeRow* times              # by input file: the time that it took; NULL without a profile
     uint64_t* spent             # by thread: its processor time so far, for `start_item`
     Py_ssize_t first_file
     Py_ssize_t end_file         # number after its last file
-    uint64_t most_sections      # rows that its files can have
-    uint64_t most_symbols
+    uint64_t most_sections      # most SectionRows that its files can have
+    uint64_t most_symbols       # most SymbolRows that its files can have
     size_t first_section        # number of its first SectionRow
     size_t first_symbol         # number of its first SymbolRow
     Reader reader
@@ -33,7 +34,7 @@ ctypedef struct Share:
 
 
 cdef inline void count_rows_of_share(void* context, size_t number) noexcept nogil:
-    """Set how many rows share `number` can have at most; a task of `run_parts`."""
+    """Set how many rows share `number` of the shares `context` can have; a task of `run_parts`."""
     cdef Share* share = <Share*>context + number
     cdef Py_ssize_t i
     for i in range(share.first_file, share.end_file):
@@ -55,7 +56,10 @@ cdef inline void reserve_rows(Scratch* scratch, Reader* tables, size_t file_coun
 
 
 cdef inline void read_share(void* context, size_t number) noexcept nogil:
-    """Read the files of a share, up to the first that has a fault; a task of `run_parts`."""
+    """Read the files of share `number`, up to the first with a fault; a task of `run_parts`.
+
+    `context` is the array of shares. Reading also stops without memory.
+    """
     cdef Share* share = <Share*>context + number
     cdef TimeRow* row
     cdef Py_ssize_t i
@@ -87,7 +91,7 @@ cdef inline void start_share(Share* share, const Reader* tables, size_t section,
 
 
 cdef inline Share* read_shares(Reader* tables, Share* shares, size_t share_count) noexcept nogil:
-    """Read all shares. Returns the first share with a fault, or the last one without any."""
+    """Read all shares. Returns the first one with a fault or without memory, else the last one."""
     cdef uint64_t section = 0, symbol = 0
     cdef Share* share = shares
     cdef const Reader* reader = &shares[0].reader

@@ -128,8 +128,8 @@ cdef inline bint read_symbol(Reader* reader, const FileRow* file, const SymbolTa
     symbol.section = -1
     if (index == SHN_COMMON and tables.indices != NULL
             and load32(tables.indices + 4 * i) == SHN_COMMON):
-        # ptxas writes section index 0xfff2, the value of SHN_COMMON, as it is. .symtab_shndx has
-        # the index of such a symbol, but none of a common one.
+        # ptxas writes section index 0xfff2, the value of SHN_COMMON, as it is. .symtab_shndx
+        # repeats the index for such a symbol, but not for a common one.
         index = symbol.shndx = SHN_XINDEX
     if index == SHN_COMMON or index == SHN_ABS:
         return True
@@ -145,7 +145,10 @@ cdef inline bint read_symbol(Reader* reader, const FileRow* file, const SymbolTa
 
 
 cdef inline bint check_symbols(Reader* reader, FileRow* file, int32_t symtab) noexcept nogil:
-    """Check symbols against the sections they lie in; False with a fault in section `symtab`."""
+    """Check a file's symbols, and that they fit their sections; False with a fault.
+
+    `symtab` is the index of .symtab, in which faults are reported.
+    """
     cdef const SymbolRow* symbols = <const SymbolRow*>reader.symbols.data + file.first_symbol
     cdef const SymbolRow* symbol
     cdef const SectionRow* section
@@ -191,7 +194,8 @@ cdef inline bint check_symbols(Reader* reader, FileRow* file, int32_t symtab) no
 cdef inline bint is_alignment_of_variable(const SymbolRow* symbol) noexcept nogil:
     """Return whether st_value of a common or shared variable is an alignment, or written by -r.
 
-    That is the address that -r gave an extern array, or -1 if it found no definition.
+    An alignment may be 0. -r writes the address of an extern array, or -1 if it found no definition
+    of the variable.
     """
     cdef uint64_t align = symbol.value
     if symbol.size == 0 and align % 16 == 0 and symbol.shndx != SHN_COMMON:

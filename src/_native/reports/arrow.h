@@ -1,8 +1,9 @@
 /* Structures of the Arrow C data and stream interfaces, and the export of columns through them.
    
    Source: "The Arrow C data interface" and "The Arrow C stream interface" of the Arrow
-   specification. A consumer may move any structure and release it later, on any thread. So each one
-   owns copies of names, and a reference to the Python object that holds the buffers.
+   specification. A consumer may move any structure and release it later, on any thread. So a schema
+   owns copies of its names. An array, like the stream, owns a reference to the Python object that
+   holds the buffers.
  */
 
 #ifndef PYLINK_ARROW_H
@@ -51,13 +52,14 @@ struct ArrowArrayStream {
     void* private_data;
 };
 
-/* A column. `values` are numbers, or codes of texts: their indices in the dictionary. */
+/* A column. `values` are numbers, a bit for each row, or codes of texts, which are the indices of
+   the texts in the dictionary. */
 typedef struct {
     const char* format; /* Arrow's letter for the type of `values` */
     const char* name;
     const void* values;
     const void* valid;   /* a bit for each row, 0 for null; NULL without nulls */
-    int64_t nulls;       /* number of them */
+    int64_t nulls;       /* number of nulls */
     int64_t texts;       /* number of texts in the dictionary; -1: no dictionary */
     const void* offsets; /* int32: where each text starts in `bytes`, and the end of the last */
     const void* bytes;   /* UTF-8 */
@@ -90,7 +92,7 @@ static PyObject* arrow_hold_owner(PyObject* owner) {
     return owner;
 }
 
-/* Free what a schema consists of: its callback `release`. */
+/* Free what a schema consists of, as its callback `release`. */
 static void arrow_release_schema(struct ArrowSchema* schema) {
     int64_t i;
     for (i = 0; i < schema->n_children; i++) {
@@ -108,8 +110,8 @@ static void arrow_release_schema(struct ArrowSchema* schema) {
     schema->release = NULL;
 }
 
-/* Fill a schema, with copies of the texts and NULLs for its children. Returns 0, or -1 without
-   memory. */
+/* Fill a schema, with copies of `format` and `name`, and `children` NULLs for its children. Returns
+   0, or -1 without memory. */
 static int arrow_new_schema(struct ArrowSchema* schema, const char* format, const char* name,
                             int64_t flags, int64_t children) {
     memset(schema, 0, sizeof *schema);
@@ -160,7 +162,7 @@ static int arrow_get_schema(struct ArrowArrayStream* stream, struct ArrowSchema*
     return 0;
 }
 
-/* Free what an array consists of, and drop its owner: its callback `release`. */
+/* Free what an array consists of, and drop its owner, as its callback `release`. */
 static void arrow_release_array(struct ArrowArray* array) {
     int64_t i;
     for (i = 0; i < array->n_children; i++) {
@@ -178,8 +180,8 @@ static void arrow_release_array(struct ArrowArray* array) {
     arrow_release_owner(array->private_data);
 }
 
-/* Fill an array, with NULLs for its buffers and children and a reference to `owner`. Returns 0, or
-   -1 without memory. */
+/* Fill an array, with a reference to `owner`, and NULLs for its buffers and children: `buffers` and
+   `children` are their numbers. Returns 0, or -1 without memory. */
 static int arrow_new_array(struct ArrowArray* array, PyObject* owner, int64_t length,
                            int64_t buffers, int64_t children) {
     memset(array, 0, sizeof *array);
@@ -221,7 +223,8 @@ static int arrow_column_array(struct ArrowArray* array, const ArrowColumn* colum
     return 0;
 }
 
-/* Fill `array` with all rows at the first call, later with the end. Returns 0 or an errno. */
+/* Fill `array` with all rows at the first call, and with zeros later: no more batches follow.
+   Returns 0 or an errno, as get_next. */
 static int arrow_get_next(struct ArrowArrayStream* stream, struct ArrowArray* array) {
     ArrowTable* table = stream->private_data;
     int64_t i;
@@ -243,13 +246,13 @@ static int arrow_get_next(struct ArrowArrayStream* stream, struct ArrowArray* ar
     return 0;
 }
 
-/* Return why `get_schema` or `get_next` failed: a callback of the stream. */
+/* Return why `get_schema` or `get_next` failed, as `get_last_error`: only memory can be missing. */
 static const char* arrow_get_last_error(struct ArrowArrayStream* stream) {
     (void)stream;
     return "out of memory";
 }
 
-/* Free the table of a stream, and drop its owner: the callback `release`. */
+/* Free the table of a stream, and drop its owner, as its callback `release`. */
 static void arrow_release_stream(struct ArrowArrayStream* stream) {
     ArrowTable* table = stream->private_data;
     stream->release = NULL;

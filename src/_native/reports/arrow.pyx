@@ -12,10 +12,10 @@ cdef extern from "reports/arrow.h":
     ctypedef struct ArrowColumn:
         const char* format          # Arrow's letter for the type of `values`
         const char* name
-        const void* values          # numbers, or indices of texts
+        const void* values          # numbers, a bit for each row, or indices of texts
         const void* valid           # a bit for each row, 0 for null; NULL without nulls
         int64_t nulls               # number of nulls
-        int64_t texts               # number of texts in the dictionary, or -1
+        int64_t texts               # number of texts in the dictionary; -1: no dictionary
         const void* offsets         # int32: where each text starts in `bytes`; the end of the last
         const void* bytes           # UTF-8
 
@@ -30,7 +30,8 @@ cdef extern from "reports/arrow.h":
 
     ArrowArrayStream* arrow_new_stream(ArrowTable* table) noexcept
 
-# Bytes of a value, by Arrow's letter for its type: uint64, int64, double.
+# Bytes of a value, by Arrow's letter for its type: uint64, int64, double. Columns of bits (`b`) and
+# of codes of texts (`i`) are checked in other ways.
 WIDTHS = {b"L": 8, b"l": 8, b"g": 8}
 
 
@@ -73,7 +74,8 @@ cdef check_column(
 ):
     """Raise ValueError for a column that an Arrow consumer would read past its end.
 
-    The parameters are parts of a Column of arrow.pyi.
+    The parameters after `rows`, the number of rows, are parts of a Column of arrow.pyi: `form` is
+    Arrow's format, `texts` the bytes of the texts. KeyError for an unknown format without texts.
     """
     cdef int64_t size = PyBytes_GET_SIZE(values), text_count, i
     cdef const int32_t* code

@@ -25,11 +25,11 @@ from reports.bits cimport Cursor, align_read, read_bits, read_vbr, stop_reading
 cdef enum:
     MOST_WIDTH = 32             # bits of an abbreviation id or operand
     # Limits of what takes few bits of a file and much time or memory here. Files of remarks stay
-    # below them.
+    # below them; files that exceed them are refused.
     MOST_OPERANDS = 16          # operands of an abbreviation
     MOST_VALUES = 8             # operands of a record
-    MOST_ABBREVIATIONS = 64     # abbreviations of all blocks together
-    MOST_BLOCK = 0x7fffffff     # largest number of a block
+    MOST_ABBREVIATIONS = 64     # those of the block info block, and of one block, together
+    MOST_BLOCK = 0x7fffffff     # largest number of a block; in block info, larger ones count as it
 
 # The characters for the 64 values of a CHAR6, an operand of 6 bits in an LLVM bitstream.
 cdef const char* CHARACTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._"
@@ -44,7 +44,7 @@ ctypedef packed struct BlockRow:
 # An abbreviation of an LLVM bitstream: how records of a block encode their operands.
 ctypedef packed struct Abbreviation:
     uint32_t block                      # number of the block
-    uint32_t count                      # number of operands, with the record's code
+    uint32_t count                      # number of operands; the first is the record's code
     uint8_t encodings[MOST_OPERANDS]    # by operand: its encoding
     uint64_t values[MOST_OPERANDS]      # by operand: the literal, or the width in bits
 
@@ -232,7 +232,8 @@ cdef const Abbreviation* find_abbreviation(const Abbreviation* abbreviations, si
                                            uint32_t block, uint64_t number) noexcept nogil:
     """Return abbreviation `number`, from 0, of those that are defined for a block; NULL for none.
 
-    `count` is the number of abbreviations of all blocks.
+    `abbreviations` has `count` elements: all that the block info block defines, for any block, then
+    those that the block itself defines.
     """
     cdef size_t i
     for i in range(count):
@@ -314,7 +315,10 @@ def read_records(bytes data not None, bytes blocks not None, size_t first, size_
 
 cdef int read_block(Cursor* cursor, const BlockRow* row, Vec* abbreviations,
                     list records) except -1:
-    """Append the records of one block to `records`, and its abbreviations to `abbreviations`."""
+    """Append the records of one block to `records`, and its abbreviations to `abbreviations`.
+
+    Reading stops at a fault, which the cursor keeps.
+    """
     cdef const Abbreviation* abbreviation
     cdef Record record
     cdef uint64_t id, i

@@ -24,7 +24,8 @@ from tables.rows cimport (
 from tables.views cimport MergedView, ObjectsView, PlacedView
 
 cdef enum:
-    # Relocation types that have a counter: plain numbers, mercury numbers, others.
+    # Number of counters: one for each plain relocation type, one for each mercury relocation type,
+    # and one for all other types.
     TYPE_COUNTERS = PLAIN_TYPES + MERCURY_TYPES + 1
 
 # Counts of one input. Each of its sections is kept (has a place in the output), folded (repeats a
@@ -51,7 +52,7 @@ ctypedef packed struct KindCount:
     uint64_t folded_bytes       # bytes of input sections that repeat an earlier input's
     uint64_t output_sections
     uint64_t output_bytes
-    uint64_t copied_bytes       # bytes of input sections that the output contains
+    uint64_t copied_bytes       # bytes of kept input sections that are copied to the output
     uint64_t applied            # relocations that the link applied to such sections
     uint64_t kept               # relocations in the output for such sections
 
@@ -232,10 +233,10 @@ def count_relocations(PlacedTables placed not None):
 
 cdef void count_kept(const MergedView* merged, const PlacedView* placed,
                      uint64_t* kept) noexcept nogil:
-    """Count the emitted relocations of each type in `kept`."""
+    """Add the number of emitted relocations of each type to its counter in `kept`."""
     cdef const EmittedRow* emitted = merged.emitted
-    # listed: number of entries in all relocation sections. steps: number of rows that were visited;
-    # not more than there are, so that a walk over a damaged list, a circle, ends.
+    # listed: number of entries in all relocation sections of the output. steps: number of rows that
+    # were visited. It is limited, so that the walk also ends in a damaged list that is a circle.
     cdef size_t i, steps = 0, listed = 0
     cdef EmittedNumber row
     for i in range(placed.out_count):
@@ -256,7 +257,10 @@ cdef void count_kept(const MergedView* merged, const PlacedView* placed,
 
 
 def count_fixups(PlacedTables placed not None):
-    """Count the relocations that are applied to each section of the output."""
+    """Count the relocations that are applied to each section of the output.
+
+    The result is by OutRow, and has a uint64 for each.
+    """
     cdef MergedView merged
     cdef size_t out_count = placed.outs.count, i
     cdef bytes column = PyBytes_FromStringAndSize(NULL, out_count * 8)

@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include <errno.h>
 
-/* Open a counter of PERF_TYPE_HARDWARE for the calling thread. Returns a descriptor, or -1 with
-   errno. */
+/* Open a counter of PERF_TYPE_HARDWARE, a PERF_COUNT_HW_ number, for the calling thread and those
+   that it starts later. Returns a descriptor, or -1 with errno. */
 static int open_hardware(unsigned long long number) {
     struct perf_event_attr attr = {0};
     attr.size = sizeof(attr);
@@ -24,6 +24,7 @@ static int open_hardware(unsigned long long number) {
 #else
 #include <errno.h>
 
+/* Return -1 with ENOSYS: other systems have no such counters. */
 static int open_hardware(unsigned long long number) {
     (void)number;
     errno = ENOSYS;

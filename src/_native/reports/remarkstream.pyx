@@ -25,7 +25,8 @@ cdef extern from "Python.h":
     PyObject* PyDict_SetDefault(object table, object key, object value) except NULL
 
 cdef enum:
-    # Ids of the abbreviations of a remark block, in order of their definition, and their width.
+    # The bits of an abbreviation id in a remark block, then the ids of its abbreviations, in order
+    # of their definition.
     ID_WIDTH = 4
     HEADER = 4
     LOCATION = 5
@@ -38,19 +39,19 @@ cdef enum:
     # Most bytes that a remark takes without its arguments, and that an argument takes.
     MOST_REMARK = 64
     MOST_ARGUMENT = 32
-    SEEN_STRINGS = 512          # slots of the cache of strings whose number is known
+    SEEN_STRINGS = 512          # elements of `StringNumbers.seen`, a cache
 
-TEXT = "String"     # key of a text without a key, as LLVM writes it
+TEXT = "String"     # the key that LLVM writes for text that has no key of its own
 
 
 @cython.final
 @cython.freelist(64)
 cdef class Remark:
     """A remark: the decision `name`, of a `kind`, that the pass `pass_name` made on `function`."""
-    cdef readonly uint32_t kind, line, column
+    cdef readonly uint32_t kind, line, column   # kind: 1 to 6, as in pylink/remarks/record.py
     cdef readonly str pass_name, name, function, file
-    cdef public object hotness
-    cdef readonly list args
+    cdef public object hotness      # number of bytes that the decision concerns, or None
+    cdef readonly list args         # tuples: key, value, file or None, line, column
 
     __hash__ = None     # a remark grows while it is built
 
@@ -166,7 +167,7 @@ ctypedef struct SeenString:
 ctypedef struct StringNumbers:
     PyObject* strings           # the string table, a borrowed reference to a dict
     PyObject* next_number       # number of the next new string, an owned reference to an int
-    SeenString seen[SEEN_STRINGS]
+    SeenString seen[SEEN_STRINGS]   # by bits of an address: the last such string, or zeros
 
 
 cdef inline uint32_t number_string(StringNumbers* numbers, str text) except? 0xffffffff:

@@ -42,20 +42,20 @@ cdef class KernelUse:
 cdef class FunctionCalls:
     """A function and the functions that it calls."""
     cdef readonly EntityNumber entity
-    cdef readonly int64_t registers     # -1: no input defines the function
+    cdef readonly int64_t registers     # its own count; -1: no input defines the function
     cdef readonly list callees          # numbers in the result of `list_calls`, from 1
 
 
 cdef class Propagation:
     """The register count of a function that propagates to a kernel, and the kernel's limit."""
-    cdef readonly uint32_t registers
+    cdef readonly uint32_t registers    # of the function
     cdef readonly EntityNumber function
     cdef readonly EntityNumber kernel
-    cdef readonly uint32_t limit
+    cdef readonly uint32_t limit        # most registers that the kernel may have
 
 
 def sum_memory(Outs outs not None):
-    """Return the bytes of global memory, and (bank, bytes) of constant banks shared by all."""
+    """Return the bytes of global memory, and (bank, bytes) of banks that all kernels share."""
     cdef const OutRow* out = outs.rows
     cdef size_t count = outs.count, i
     cdef uint64_t total = 0
@@ -143,8 +143,9 @@ def list_calls(MergedTables merged not None):
     cdef size_t entity_count = merged.entities.count
     cdef size_t nodes = entity_count + merged.prototypes.count, i, j
     cdef const EntityRow* entities = merged.entities.rows
-    # list_number: by entity, the number of a function in the result, from 1. candidates: by node of
-    # a prototype, the numbers of all functions that an indirect call of that prototype may reach.
+    # list_number: by entity, the number of a function in the result, from 1; 0 for others.
+    # candidates: by node of a prototype, the numbers of all functions that an indirect call of that
+    # prototype may reach.
     cdef list result = [], candidate_numbers
     cdef FunctionCalls function
     cdef list list_number = [0] * entity_count, candidates = [None] * nodes
@@ -189,7 +190,7 @@ ctypedef struct CallerWalk:
     const FunctionRow* functions
     size_t entity_count         # number of entities; nodes after these are prototypes
     CallGraph callers           # edges from each node to its callers
-    uint32_t* registers         # by node: of a kernel, its register count so far
+    uint32_t* registers         # by node: register count so far; only kernels' are used
     NodeRef* stack              # nodes that are reached and whose callers are not visited yet
     uint32_t* last_walk         # by node: number of the last walk that reached it
     uint32_t walk_number        # of the current walk, from 1
@@ -243,7 +244,7 @@ cdef list raise_registers(CallerWalk* walk, EntityRef function):
     """Raise the register count of each live kernel that reaches `function` and has fewer registers.
 
     Kernels that keep their own count (KEEPS_REGISTERS) are skipped. Returns the entities of the
-    others.
+    kernels whose count was raised.
     """
     cdef uint32_t registers = walk.entities[function].regcount, j
     cdef NodeRef node, caller

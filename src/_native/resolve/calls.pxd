@@ -3,8 +3,8 @@
 # A row of an input names symbols and strings of its file; a CallRow names entities, and prototypes
 # by number. Calls in a definition that did not win when its file was read are dropped; its
 # prototype and address-taken rows may stay (`read_prototype`). A row that names a variable as a
-# function ends the reading of its file. It adds a clash, which Python reports, and so does a second
-# prototype of a function.
+# function is the last that is read of its file. It adds a clash, which Python reports. So does a
+# row that gives a function a second prototype.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport strlen
@@ -82,8 +82,9 @@ ctypedef struct CallTable:
     const uint32_t* pairs       # its contents
     uint64_t count              # number of pairs
     int32_t block               # CallBlock of the current pair
-    bint has_clash              # no more rows of this file are read
-    uint8_t* address_taken      # by symbol of the file: 1 if a winner takes its address; or NULL
+    bint has_clash              # a row names a variable as a function: it is the last that is read
+    # By symbol of the file: 1 if a definition that won so far takes its address. NULL until needed.
+    uint8_t* address_taken
     Scratch* scratch            # memory of `address_taken`
 
 
@@ -126,9 +127,9 @@ cdef inline bint read_calls(Resolver* resolver, const FileRow* file) noexcept no
 
 
 cdef inline bint read_rows(Resolver* resolver, CallTable* table, bint is_call_graph) noexcept nogil:
-    """Add the rows of one section, up to one with a variable as a function; False without memory.
+    """Add the rows of one section, until one names a variable as a function; False without memory.
 
-    `is_call_graph` says whether it is .nv.callgraph, not .nv.prototype.
+    `is_call_graph` says whether the section is .nv.callgraph; else it is .nv.prototype.
     """
     cdef SymbolRef first = table.file.first_symbol, symbol
     cdef const uint32_t* pair

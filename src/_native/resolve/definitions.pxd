@@ -2,12 +2,13 @@
 #
 # `resolve_repeated` compares each symbol of a known name with what its entity is by then:
 #
-# 1. Errors come first: a kernel and a function, two state spaces, or two sizes of one name. Each is
-#    a clash, a row that Python reports.
+# 1. Errors come first: one name for a kernel and another function, for two state spaces, for a
+#    managed and another variable, or for two sizes. Each is a clash, a row that Python reports.
 # 2. A mention without a definition changes at most the size and the binding of an undefined entity.
 # 3. The first definition becomes the current one, which has won so far (`make_current`).
 # 4. A strong definition replaces a weak one; two strong ones clash. The first of weak variables
-#    stays, while a weak function is replaced by one with fewer registers (`is_preferred`).
+#    stays. A weak function is replaced by a weak one with fewer registers, or with as many and
+#    newer PTX (`is_preferred`).
 # 5. Common symbols, which have a size but no bytes, yield to definitions. Here releases differ:
 #    up to 13.2, a variable without initializer keeps its place among them (`replace_common`).
 
@@ -90,8 +91,8 @@ cdef inline bint replace_common(Resolver* resolver, SymbolNumber symbol,
                                 EntityRow* entity) noexcept nogil:
     """Replace a common symbol by a definition. Returns True.
 
-    Up to 13.2 a variable without initializer keeps its place among the common ones, and the room of
-    its definition stays empty. Such an entity has an alignment although it is no longer common.
+    Up to 13.2 a variable without initializer keeps its place among the common symbols, and the room
+    of its definition stays empty. Such an entity has an alignment although it is no longer common.
     """
     cdef uint64_t align = entity.align if entity.align else 1
     cdef const SymbolRow* symbol_row = &resolver.objects.symbols[symbol]
@@ -112,8 +113,8 @@ cdef inline SymbolNumber find_largest_common(Resolver* resolver, SymbolNumber sy
                                              const EntityRow* entity) noexcept nogil:
     """Return the common symbol that gave the entity of `symbol` its size.
 
-    This searches all earlier symbols, if a later common symbol was larger than the first. It is
-    called only if `symbol`, not a common one, has another size than its entity.
+    This searches all symbols before `symbol`, if a later common symbol was larger than the first.
+    It is called only if `symbol` is not a common one, and has another size than its entity.
     """
     cdef SymbolNumber i
     for i in range(symbol if resolver.objects.symbols[entity.winner].size < entity.size else 0):
@@ -129,8 +130,8 @@ cdef inline bint compare_sizes(Resolver* resolver, SymbolNumber symbol,
     """Add a clash if it is an error that `symbol` has another size than its entity.
 
     Common symbols may differ from each other, and be smaller than a definition with an initializer.
-    From 13.3 on nvlink also reports a common symbol that is larger than a definition without an
-    initializer after it. False without memory.
+    Other differences are errors. From 13.3 on nvlink also reports a common symbol if a later
+    definition without an initializer is smaller. False without memory.
     """
     cdef const SymbolRow* symbol_row = &resolver.objects.symbols[symbol]
     cdef bint is_common = symbol_row.shndx == SHN_COMMON
@@ -166,7 +167,7 @@ cdef inline bint resolve_later_common(Resolver* resolver, SymbolNumber symbol,
     if not entity.flags & (EF_COMMON | EF_WEAK):
         return add_clash(resolver, CLASH_MULTIPLE, symbol, entity.winner)
     if not entity.flags & EF_COMMON:
-        # A weak variable without initializer moves to the common ones.
+        # A weak variable without initializer is placed among the common symbols.
         entity.align = symbol_row.value if symbol_row.value else 1
     elif symbol_row.size > entity.size:
         entity.size = symbol_row.size

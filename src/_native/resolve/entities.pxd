@@ -73,8 +73,8 @@ cdef inline bint assign_function_entity(Resolver* resolver, SymbolRef first,
 
     Releases before 13.0 take a function that is new and undefined for one that lies in section 0,
     and create an entity for the null symbol, as if it were a function. They remove it with other
-    dead code, so only a link that keeps all code has it. With -r no such entity is created: the
-    linker of 12.9 that was observed, nvJitLink, has no -r.
+    dead code, so only a link that keeps all code has it. With -r no such entity is created, since
+    nothing shows that they do: only nvJitLink 12.9 was observed, which has no -r.
     """
     cdef size_t before = resolver.entities.count
     cdef EntityRow* entity
@@ -143,7 +143,8 @@ cdef inline bint assign_other_entities(Resolver* resolver, const FileRow* file, 
                                        int walk_count) noexcept nogil:
     """Assign entities to a file's symbols of this walk that are not functions, in symbol order.
 
-    Section symbols, labels and names of the system's shared memory get none. False without memory.
+    The null symbol, section symbols, labels and names of the system's shared memory get none here.
+    False without memory.
     """
     cdef const SymbolRow* symbol
     cdef SymbolRef i

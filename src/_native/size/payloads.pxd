@@ -216,7 +216,7 @@ ctypedef struct Content:
     size_t rows
     DigestRowCounter first_digest   # its DigestRows: number of the first, and their count
     size_t digests
-    # From the fields of Cutting with these names:
+    # Fields of Cutting with these names have the same.
     uint32_t type
     const uint8_t* unit             # a copy of its bytes in the ledger, or NULL
     uint32_t unit_size

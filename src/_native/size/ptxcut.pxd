@@ -1,5 +1,6 @@
-# Counts the bytes of PTX by function. A function's bytes are from the start of the line with `.entry` or `.func` to the brace
-# that ends its body. Other statements on that line, declarations and all else are shared; zeros at the end are padding.
+# Counts the bytes of PTX by function. Those of a function are from the start of the line with
+# `.entry` or `.func` (after a statement that ends on this line) to the brace that ends its body.
+# Declarations and all else are shared; zeros at the end are padding.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr

@@ -50,7 +50,7 @@ cdef inline CallRows calls_of(MergedTables merged) noexcept:
 
 
 ctypedef struct CallGraph:
-    uint32_t* start             # by node: index of its first edge; two elements more than nodes
+    uint32_t* start             # by node: index of its first edge in `edges`; `nodes` + 2 elements
     NodeRef* edges              # the node that each edge leads to
     size_t nodes                # number of nodes
 
@@ -86,7 +86,7 @@ cdef inline bint find_edge_of_call(const CallRow* call, size_t entities, NodeRef
 
 cdef inline void graph_init(CallGraph* graph, Scratch* scratch, const CallRows* calls,
                             bint reverse=False) noexcept nogil:
-    """Make the graph of `calls`; edges lead from caller to callee, or with `reverse` back.
+    """Make the graph of `calls`; edges lead from caller to callee, with `reverse` the other way.
 
     `scratch` frees the graph. `scratch.failed` is set if memory is exhausted, or if a row names an
     unknown node.

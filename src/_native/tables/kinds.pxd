@@ -43,7 +43,9 @@ cdef inline bint is_function_info(uint16_t kind) noexcept nogil:
 
 
 cdef inline bint is_pool(uint16_t kind, uint16_t bank) noexcept nogil:
-    """Return whether such sections have literals and jump tables of a function: `.nv.constant2.F`.
+    """Return whether sections of this kind and bank are a function's pool: `.nv.constant2.F`.
+
+    A pool has the literals and jump tables of the function.
     """
     return bank == POOL_BANK and is_plain(kind, IS_LITERALS)
 
@@ -68,7 +70,7 @@ cdef inline bint is_renamed(const OutRow* row) noexcept nogil:
 
 
 cdef inline bint has_twin(uint16_t kind, uint16_t bank) noexcept nogil:
-    """Return whether sections of a constant bank have a mercury form, if any of their kind do."""
+    """Return whether sections of this kind and bank have a mercury form, if any of the kind do."""
     cdef uint16_t first = KIND[kind].first_bank
     return first == 0 or bank == first or bank == PIC_BANK
 
@@ -81,7 +83,7 @@ cdef inline const char* first_name(uint16_t kind, uint16_t bank) noexcept nogil:
 
 
 cdef inline uint8_t bytes_shrunk(const OutRow* row) noexcept nogil:
-    """Return the bytes by which the final name of a renamed section is shorter than the first."""
+    """Return the bytes by which a renamed section's final name is shorter than its first name."""
     return KIND[row.kind].bytes_shrunk - (KIND[row.kind].first_bank != 0 and row.bank == PIC_BANK)
 
 
@@ -91,6 +93,6 @@ cdef inline bint is_nobits(const OutRow* row) noexcept nogil:
 
 
 cdef inline void start_out_row_of_kind(OutRow* row, uint16_t kind) noexcept nogil:
-    """Fill a new row with the header fields that the link gives sections of a kind."""
+    """Fill a new row with the header fields of a section of that kind that the link creates."""
     cdef const KindFacts* facts = &KIND[kind]
     start_out_row(row, kind, facts.type, facts.flags, facts.align, facts.entsize)

@@ -9,8 +9,8 @@ from tables.rows cimport EntityNumber, EntityRef, SectionNumber, SectionRow, fun
 
 cdef enum PoolFlag:
     POOL_NEW = 1                # the kernel had no pool before
-    POOL_LOST = 2               # the piece is of a definition of the function that lost
-    POOL_ALONE = 4              # with POOL_LOST: the definition that won has no pool
+    POOL_LOST = 2               # the piece belongs to a definition of `function` that lost
+    POOL_ALONE = 4              # with POOL_LOST: the definition of `function` that won has no pool
 
 # The number of a PoolRow, from 0; -1 for none.
 ctypedef int32_t PoolNumber
@@ -21,7 +21,7 @@ cdef packed struct PoolRow:
     SectionNumber section       # input section with the bytes
     EntityNumber kernel         # entity whose pool has the piece: a kernel, or `function` itself
     uint64_t offset             # of the piece in .nv.constant2 of the kernel
-    uint64_t end                # bytes of .nv.constant2 with this piece, or with all of `function`
+    uint64_t end                # bytes of .nv.constant2 with it; of a callee: with all its pieces
     EntityRef function          # entity; the kernel itself for pieces of its own
     uint32_t align              # alignment of .nv.constant2 of the kernel from this piece on
     uint32_t flags              # PoolFlag
@@ -31,9 +31,9 @@ cdef inline void find_relocation_lists(SectionNumber* list_of, const SectionRow*
                                        size_t section_count) noexcept nogil:
     """Find the mercury relocations of each function's pool.
 
-    `list_of` has a number for each SymbolRow. For a function whose pool has such relocations it is
-    set to 1 + the input section that contains them. The `target` of a relocation section is the
-    pool that it patches, the `target` of a pool is the code of its function.
+    `list_of` has an element for each SymbolRow. That of a function whose pool has such relocations
+    is set to 1 + the number of the input section that contains them. The `target` of a relocation
+    section is the pool that it patches, the `target` of a pool is the code of its function.
     """
     cdef const SectionRow* pool
     cdef size_t i

@@ -165,11 +165,12 @@ cdef packed struct CallRow:
     int32_t block               # CallBlock
     uint32_t of_linked_copy     # 1: from the linked definition. At first the definition's SymbolRow
 
-# A contradiction between two symbols of one name: definitions, or mentions.
+# A contradiction between two symbols of one name: definitions, or mentions. For the kinds COMMON
+# and FUNCTION_AS_VARIABLE, `symbol` and `first` are the same symbol.
 cdef packed struct ClashRow:
     uint32_t kind               # Clash
-    SymbolNumber symbol         # SymbolRow of the later one; COMMON, FUNCTION_AS_VARIABLE: of one
-    SymbolNumber first          # SymbolRow of the earlier one; in these two kinds as `symbol`
+    SymbolNumber symbol         # SymbolRow of the later one
+    SymbolNumber first          # SymbolRow of the earlier one
 
 # Bits of OutRow.marks.
 cdef enum OutFlag:

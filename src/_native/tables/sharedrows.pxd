@@ -39,12 +39,15 @@ cdef packed struct VariableRow:
     KernelNumber owner      # number of a kernel, COMMON or DEAD
     uint32_t flags          # REFERENCED, EXTERN, FILE_ALIGN, STAYS
 
-# A kernel whose code, or that of a function that it reaches, refers to a sized variable.
+# A sized variable, and a kernel whose code, or that of a function that it reaches, refers to it.
+# With -r, and for an idle kernel (neither selected nor launched by device code), only the kernel's
+# own code counts.
 cdef packed struct UseRow:
     VariableRef variable    # number of a VariableRow
-    KernelRef kernel        # number of a kernel; with -r, and if idle, only its own code counts
+    KernelRef kernel        # number of a kernel
 
-# A kernel that uses an extern array. Kernels with the same `tie`, not -1, have it at one address.
+# A kernel that uses an extern array. Kernels whose `tie` is the same and not -1 have the array at
+# one address.
 cdef packed struct ExternUseRow:
     KernelRef kernel        # number of a kernel
     EntityNumber tie        # device function that uses the array (-g: the array); -1: own code

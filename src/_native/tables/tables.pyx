@@ -34,8 +34,8 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
 
 cdef enum:
-    # Least bytes of a table with a block of its own (base/blocks.pxd), in a process that keeps no
-    # pages of freed blocks. The system would provide new pages for each block, so smaller
+    # Least bytes for which `new_rows` allocates a block (base/blocks.pxd), in a process that keeps
+    # no pages of freed blocks. The system would provide new pages for each block, so smaller
     # tables are on the heap.
     LARGE_TABLE = 4 << 20
 

@@ -70,7 +70,7 @@ ctypedef struct MergedView:
     size_t strtab_size
     const uint32_t* prototype_offsets       # by prototype: offset of its string in .strtab
     const uint8_t* referenced               # by entity: 1 if any code refers to it
-    const uint64_t* array_align             # by entity
+    const uint64_t* array_align             # by entity, with -r: alignment of its extern arrays
 
 
 # Uses of shared variables, and the resulting places.
@@ -105,10 +105,9 @@ ctypedef struct PlacedView:
     const PlaceRow* places                  # by OutRow: offset and size in the file
     const uint32_t* section_index           # by OutRow: index of its header, or 0
     const uint32_t* section_symbol_index    # by OutRow: index of its symbol in .symtab, or 0
-    # Rows in the order of the file.
-    const OutNumber* section_order
+    const OutNumber* section_order          # OutRows in the order of the file
     size_t section_order_count
-    const OutSymbolNumber* symbol_order
+    const OutSymbolNumber* symbol_order     # OutSymbolRows in the order of the file
     size_t symbol_order_count
     const OutSymbolRow* out_symbols
     size_t out_symbol_count

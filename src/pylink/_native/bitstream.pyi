@@ -22,6 +22,7 @@ def read_records(
 ) -> list[list[tuple[int | bytes, ...]]]:
     """Return a list of records for each block from row `first` to before `last`.
 
-    `blocks` is the table of `find_blocks`. A record is a tuple of its code and its operands; a
-    blob, which is the last operand, is bytes. `ValueError` also for a block inside a block.
+    `blocks` is the table of `find_blocks`, `abbreviations` a result of `read_block_info`. A record
+    is a tuple of its code and its operands; a blob, which is the last operand, is bytes.
+    `ValueError` also for a block inside a block.
     """

@@ -69,6 +69,6 @@ def rebuild_reg_sass(arena: bytes, pieces: Pieces, names: bytes) -> Contents:
     """Concatenate `.nv_debug_info_reg_sass`; ranges of functions that `names` lacks become 0.
 
     `names` holds the names of the output's functions, each ended by NUL. Only the first
-    entry of such a name keeps the start and end of its registers. `pieces` have counts of 0, since
-    no table of relocations belongs to them.
+    entry of each of these names keeps the start and end of its registers. `pieces` have counts of
+    0, since no table of relocations belongs to them.
     """

@@ -9,7 +9,7 @@ from pylink._native.tables import Sections, Symbols
 # offset in it in bytes, and what is damaged there; empty if the file is valid.
 StepFault: TypeAlias = tuple[int, int, int, str]
 # The number of a file, and how many of its instructions were changed otherwise than by nvlink: the
-# next one waits for the result, since only a compiler can compute the schedule that nvlink writes.
+# instruction after each waits longer, since only a compiler can compute nvlink's schedule.
 SlowedFile: TypeAlias = tuple[int, int]
 
 def rewrite_exits(
@@ -24,8 +24,8 @@ def rewrite_exits(
     before 13.0 have a step with `MODE_EARLY_CODE` or `MODE_EARLY_CAPSULES` in every link: all their
     functions change, but no exits. `MODE_GUARDED` is for files whose FP64 and IMMA instructions
     take a known time on their own chip but not on the target. It is the last step of a file, since
-    other steps remove instructions. Sums of `UPDATE_` bits convert all functions to another
-    release.
+    other steps remove instructions. A mode that is a sum of `UPDATE_` bits converts all
+    functions to another release.
 
     Without changes arena, sections and symbols are those of `objects`. Changed contents are
     appended to the arena, and their sections' rows refer to them; files and row numbers stay. With

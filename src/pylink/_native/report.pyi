@@ -7,7 +7,7 @@ from pylink._native.results import MergedTables, PlacedTables
 from pylink._native.tables import Outs
 
 def sum_memory(outs: Outs) -> tuple[int, list[tuple[int, int]]]:
-    """Return the bytes of global memory, and (bank, bytes) of constant banks shared by all."""
+    """Return the bytes of global memory, and (bank, bytes) of banks that all kernels share."""
 
 class KernelUse:
     """The resources of a kernel of the output; with -r without those of functions that it calls.

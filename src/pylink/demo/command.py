@@ -1,7 +1,8 @@
 """`pylink demo`: shows pylink's work with the cubins of a small program.
 
 The cubins and the output of nvlink 13.0.88 for them are in the package of a wheel, and in `demo` of
-a checkout. Every figure is measured when it is printed; nvlink's is absent if it is not installed.
+a checkout. Every time is measured by the run that prints it. Those of nvlink are absent if it is
+not installed.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
 PACKAGE = Path(__file__).parent
 CHECKOUT = Path(__file__).parents[3] / "demo"
 
-ROUNDS = 15  # runs of each program, the fastest of which counts
-SHOWN_LINES = 4  # of differences and of the error message
-# From this SM number on, the linker rewrites instructions, and may choose other scoreboards (the
+ROUNDS = 15  # runs of each command, the fastest of which counts
+# The most lines that are shown of the differences, and of the messages of the link with an error.
+SHOWN_LINES = 4
+# From this SM number on, links rewrite instructions, and pylink may choose other scoreboards (the
 # barriers on which an instruction waits) than nvlink.
 REWRITTEN = 100
 # A cubin with functions that the others call; the link with an error omits it.
@@ -41,7 +43,7 @@ OMITTED_FILE = "random.cubin"
 
 
 class DemoError(Exception):
-    """The demo cannot run; the text says why."""
+    """The demo cannot go on; the text says why."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -61,7 +63,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; the status is 1 if a result differs or fails, 2 for bad options, else 0."""
+    """Run the command; return 1 if an output differs from nvlink's or a step fails, else 0.
+
+    Return 2 for bad options.
+    """
     return run(parser(), argv, _main, (DemoError, pylink.LinkError))
 
 
@@ -158,7 +163,10 @@ def run_in_terminal(argv: Sequence[str], environment: Mapping[str, str] | None =
 
 
 def _best_times(commands: Sequence[Sequence[str]]) -> list[float]:
-    """Return the milliseconds of the fastest run of each command, taken in turn."""
+    """Return the milliseconds of the fastest of ROUNDS runs of each command.
+
+    Each round runs all commands once, in order.
+    """
     best = [float("inf")] * len(commands)
     for _ in range(ROUNDS):
         for number, command in enumerate(commands):
@@ -169,7 +177,7 @@ def _best_times(commands: Sequence[Sequence[str]]) -> list[float]:
 
 
 def _show_error(directory: Path) -> None:
-    """Show pylink's messages for a link without one of the files."""
+    """Show the first lines of pylink's messages for a link without OMITTED_FILE."""
     names = [path.name for path in sorted(directory.glob("*.cubin")) if path.name != OMITTED_FILE]
     command = [*_own_command(), f"-arch={directory.name}", *names, "-o", os.devnull, "--notes=yes"]
     (done,) = run_all([Command(command, None, prints=True, directory=str(directory))], timeout=0)
@@ -179,7 +187,7 @@ def _show_error(directory: Path) -> None:
 
 
 def show_next_commands(directory: Path, results: Path) -> None:
-    """Show the next commands; write the page about a link if its packages are installed."""
+    """Show what to run next; write a page with a link's profile if its packages are installed."""
     arch = directory.name
     _print_line("next:")
     _print_line(f"  pylink inspect {results / arch}.cubin")

@@ -1,7 +1,7 @@
 """The code that registers linked device code, for aarch64.
 
-All code is position-independent. Functions that pointers can reach begin with a landing pad (BTI).
-Return addresses are signed before they are stored (PAC).
+All code is position-independent. Functions that pointers can reach begin with a landing pad: BTI
+or PACIASP. Return addresses are signed before they are stored (PAC).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ AARCH64_FEATURE_1_AND, BTI, PAC = 0xC0000000, 1, 2
 
 # Instructions: complete ones, then those to which the bits of their operands are added.
 BTI_C, PACIASP, AUTIASP, RET = 0xD503245F, 0xD503233F, 0xD50323BF, 0xD65F03C0
-SAVE_PAIR, LOAD_PAIR = 0xA9BE7BFD, 0xA8C27BFD  # x29 and x30, with 32 bytes of stack
+SAVE_PAIR, LOAD_PAIR = 0xA9BE7BFD, 0xA8C27BFD  # x29 and x30, in 32 bytes of stack
 SET_FRAME = 0x910003FD  # mov x29, sp
 # Without further bits, ADRP and ADD set x0, LDR sets x0 from [x0], and branches go to themselves.
 ADRP, ADD, LDR, B, BL = 0x90000000, 0x91000000, 0xF9400000, 0x14000000, 0x94000000
@@ -47,7 +47,7 @@ MOVZ_W6, MOVK_W6_16 = 0x52800006, 0x72A00006  # set w6; set its upper 16 bits
 B_NE, B_HS, B_LO = 0x54000001, 0x54000002, 0x54000003
 CBZ_W0 = 0x34000000
 # Operations of DWARF, in hexadecimal. CFA is the stack pointer at the start of the function.
-NEGATE_RA_STATE = "2d"  # from here on, the return address is signed, or no longer
+NEGATE_RA_STATE = "2d"  # from here on, a return address is signed, or a signed one is not
 FRAME_32 = "0e209d049e03"  # CFA is sp + 32; x29 is stored at sp, x30 after it
 FRAME_RELEASED = "0e00ddde"  # CFA is sp; x29 and x30 have the caller's values
 
@@ -123,8 +123,8 @@ class AArch64(Machine):
         """Emit the function that a unit's constructor calls; see `Machine`.
 
         It gets the callback in x0, the wrapper in x1, and in x3 the function that uses the id.
-        `id_offset` is the offset of the id in the section of module ids, `id_pointer` that in
-        `.bss` of the pointer to it.
+        `id_offset` is the offset of the id in the section of module ids, `id_pointer` the offset of
+        the pointer to the id in `.bss`.
         """
         code.begin(name)
         _emit(code, PACIASP)
@@ -160,8 +160,8 @@ class AArch64(Machine):
     def emit_lender(self, code: Code, name: str, wrapper: str, id_offset: int | None) -> None:
         """Emit a constructor for a unit whose code is in a shared library; see `Machine`.
 
-        With `id_offset` it compares the id with each text among the module ids of the linked file.
-        If one is equal, it returns.
+        With `id_offset` the constructor compares the id with each text among the module ids of the
+        program or library that contains it. If one is equal, it returns.
         """
         code.begin(name)
         if id_offset is None:
@@ -212,7 +212,7 @@ class AArch64(Machine):
         code.end()
 
     def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
-        """Emit three functions: one that stores the id, an empty callback, and the constructor.
+        """Emit the constructor, an empty callback, and a function that stores its argument.
 
         See `Machine`.
         """

@@ -1,8 +1,9 @@
 """The architectures of a step and their order, from nvcc's -arch, -code and -gencode.
 
-Options name pairs of a virtual and a real architecture. Virtual ones are in the order in which
-they are first named. The real ones of a virtual architecture are in reverse order of the options; a
-list in brackets keeps its order. PTX and LTO-IR are not part of the result.
+Options name pairs of a virtual and a real architecture. The real ones of the virtual architecture
+that is named first come first, and so on. Those of one virtual architecture are in reverse order of
+the options, but a list in brackets or quotes keeps its order. PTX and LTO-IR are not part of the
+result.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DEFAULT_ARCH = "sm_75"
+DEFAULT_ARCH = "sm_75"  # of a step without -arch, -code and -gencode
 NOT_LINKED = ("compute_", "lto_")  # prefixes of PTX and of LTO-IR
 
 
@@ -43,18 +44,19 @@ def find_architectures(
     names = [name for group in groups.values() for name in group]
     other_names = {name for name in names if not name.endswith("f")}
     if any(name.removesuffix("f") in other_names for name in names if name.endswith("f")):
-        raise LeftToNvcc(option="-gencode")  # nvcc refuses both sm_100 and sm_100f
+        raise LeftToNvcc(option="-gencode")  # nvcc refuses sm_100 with sm_100f
     if not names:  # nvcc's result then has no code, only registrations
         raise LeftToNvcc(option=f"-arch {arch}" if arch else f"-gencode {specifications[0]}")
     return names
 
 
 def _add_arch(groups: dict[str, list[str]], arch: str, codes: Sequence[str]) -> None:
-    """Add the architectures of -arch and -code to `groups`: real ones by the virtual one."""
+    """Add the architectures of -arch and -code to `groups`: the real ones by their virtual one."""
     if arch in ("all", "all-major"):
         if codes:
             raise LeftToNvcc(option="-code")
-        chosen: dict[int, int] = {}  # SM numbers; for all-major by major version, else by number
+        # SM numbers, by themselves; for all-major the first of each major version, by that version.
+        chosen: dict[int, int] = {}
         for sm in sorted(ARCHITECTURES):
             chosen.setdefault(sm if arch == "all" else sm // 10, sm)
         for sm in chosen.values():
@@ -73,7 +75,7 @@ def _add_arch(groups: dict[str, list[str]], arch: str, codes: Sequence[str]) -> 
 def _add_codes(
     groups: dict[str, list[str]], virtual: str, codes: Sequence[str], option: str
 ) -> None:
-    """Add the real architectures that one option lists for a virtual one, in front of others.
+    """Add the real architectures of one option for a virtual one, before those of earlier options.
 
     PTX and LTO-IR are skipped. LeftToNvcc, with the text `option`, for any that only nvcc can link
     or refuse.
@@ -120,7 +122,7 @@ def _real_name(virtual: str, code: str) -> str | None:
 def architecture_parts(name: str, prefix: str) -> tuple[int, str] | None:
     """Return number and letter of an architecture: 90 and `a` for `sm_90a`; None for other names.
 
-    The letter is empty if the name has none.
+    `prefix` is the part before the number, such as `sm_`. The letter is empty if the name has none.
     """
     number = name.removeprefix(prefix)
     letter = number[-1:] if number.endswith(("a", "f")) else ""

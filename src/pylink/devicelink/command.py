@@ -1,6 +1,7 @@
 """`pylink dlink`: the device-link step with the command line of nvcc.
 
-If an argument needs nvcc, nvcc is started with the same arguments.
+If an argument needs nvcc, nvcc is started with the same arguments and, except after --as-nvcc, with
+-dlink.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from pylink.devicelink.request import Request
 
 DEVICE_LINK = ("-dlink", "--device-link")
-# A link that returns from native code waits at most this long for another link that runs Python
-# code. Python's default is longer than most calls of native code take.
+# A link that returns from native code waits for this many seconds before it asks another link for
+# the interpreter. Python's default is longer than most calls of native code take.
 SWITCH_INTERVAL_S = 0.0002
 
 
 def main(argv: Sequence[str], *, owns_process: bool = False) -> int:
-    """Run the command; exit statuses are those of nvcc: 1 after a fatal error, 255 after others.
+    """Run the command; return nvcc's exit status: 1 after a fatal error, 255 after others, else 0.
 
     With `owns_process` the process ends after the step, so memory need not be returned.
     """
@@ -95,12 +96,12 @@ def _main(
         from pylink.devicelink.handover import start_nvcc
 
         return start_nvcc(argv, reason, toolkit, sink, shows_command=shows_command, notes=notes)
-    if "notes" in request.values:  # an argument of -Xnvlink decides, not the overlay
+    if "notes" in request.values:  # an option of the links decides, not the overlay
         tool = NVLINK if as_nvcc else "pylink"
         sink.renderers = [NvlinkRenderer(tool=tool, notes=request.values["notes"] == "yes")]
     if request.verbose:
         write(None, _command_lines(request))
-    from pylink._native.inputfiles import keep_blocks  # not loaded for a step of nvcc
+    from pylink._native.inputfiles import keep_blocks  # not loaded if nvcc does the step
 
     keep_blocks(owns_process=owns_process)
     if owns_process:
@@ -116,7 +117,7 @@ def _main(
 
 
 def _with_environment(argv: Sequence[str]) -> list[str]:
-    """Return the arguments, with those of nvcc's environment variables if their quotes match."""
+    """Return the arguments, with those of nvcc's environment variables if these can be split."""
     try:
         before, after = (
             split_arguments(os.environ.get(variable, ""), Sink()) for variable in (PREPEND, APPEND)

@@ -45,16 +45,17 @@ if TYPE_CHECKING:
 
 # Environment variables with arguments that nvcc adds before and after those of its command line.
 PREPEND, APPEND = "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"
-MAX_FILES = 1000  # limit of options files of one command, for files that name each other
+# The most options files of one command, which may name each other; one with more is left to nvcc.
+MAX_FILES = 1000
 
 
 class ParsedArguments:
     """The parsed arguments.
 
     `flags`, `texts` and `lists` have the options without a value, with one and with several, by the
-    attribute of their row in the table of options. `unknown` has the options without a row, which
-    may be for the host compiler. `options_files` are the paths of the files whose arguments were
-    read. With `as_nvcc` the arguments are those of any command line of nvcc.
+    attribute of their row in the table of options. `inputs` are paths. `unknown` has the options
+    without a row, which may be for the host compiler. `options_files` are the paths of the files
+    whose arguments were read. With `as_nvcc` the arguments may be any command line of nvcc.
     """
 
     __slots__ = ("as_nvcc", "flags", "inputs", "lists", "options_files", "texts", "unknown")
@@ -146,7 +147,7 @@ def _set_argument(
         parsed.lists.setdefault(row.attribute, []).extend(split_items(argument, sink))
     else:
         if parsed.texts.setdefault(row.attribute, argument) != argument:
-            raise LeftToNvcc(option=spelling)  # nvcc warns of an option with two values
+            raise LeftToNvcc(option=spelling)  # nvcc warns of different values
         if row.values and argument not in row.values:
             raise LeftToNvcc(option=f"{spelling}={argument}")
 
@@ -242,7 +243,7 @@ def _default_output(form: str, directory: str | None) -> str:
 def _set_link_options(request: Request, parsed: ParsedArguments, environment: str) -> None:
     """Set the options of the links from nvcc's options, among them the arguments of -Xnvlink.
 
-    `environment` is the value of pylink's own environment variable, which has options.
+    `environment` is the value of pylink's own environment variable, which has options of links.
     """
     flags, values = parsed.flags, request.values
     sink = Sink()  # its messages are not shown: nvcc starts nvlink, which shows its own
@@ -293,7 +294,7 @@ def _hides_functions(argv: Sequence[str]) -> bool:
 
 
 def _read_number(text: str, option: str) -> int:
-    """Return a number of up to five digits; LeftToNvcc for any other text."""
+    """Return a number of up to five digits, an argument of `option`; LeftToNvcc for other texts."""
     if not (text.isascii() and text.isdigit() and len(text) < 6):
         raise LeftToNvcc(option=option)
     return int(text)

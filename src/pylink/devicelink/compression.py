@@ -10,7 +10,7 @@ from pylink.facts.fatbinentries import FLAG_LZ4, FLAG_ZSTD
 from pylink.facts.picknumbers import Codec
 from pylink.inputs.payload import load_codec
 
-# By default, cubins of more bytes than this are compressed.
+# The modes `default`, `balance` and `speed` compress cubins of more bytes than this.
 COMPRESSION_THRESHOLD = 10_000_000
 
 DEFAULT_LEVEL = 5  # of Zstandard

@@ -1,8 +1,8 @@
 """Fat binaries of linked cubins, as fatbinary writes them for the device-link step.
 
-A container is a header and entries without gaps. An entry is its header, a name, a copy of
-`.nv.compat`, and the payload. All are kept as lists of byte strings, the pieces, which are not
-joined, since a payload may be large.
+A container is a header and entries without gaps. An entry is its header, the payload, and between
+them, if it has them, a name and a copy of `.nv.compat`. Containers and entries are kept as lists of
+byte strings, the pieces, which are not joined, since a payload may be large.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # From this SM number on, an entry has a copy of the section `.nv.compat` of its cubin.
 FIRST_COMPAT_SM = 100
 COMPAT = b".nv.compat"
-COMPAT_BLOCK = struct.Struct("<II")  # offset and size of the copy, in front of it
+COMPAT_BLOCK = struct.Struct("<II")  # in front of the copy: its offset and size
 
 
 class Container:

@@ -67,7 +67,7 @@ def start_nvcc(
 
 
 def _find_dropped_arch(option: str) -> str | None:
-    """Return the first architecture in an option; None if CUDA has not dropped or renamed it."""
+    """Return the first architecture in an option; None without one that CUDA dropped or renamed."""
     match = ARCHITECTURE.search(option)
     return match[0] if match and dropped_note(match[0]) else None
 

@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.devicelink.machinecode import Code
 
+# Names of sections. MODULE_IDS has the texts of module ids, SEGMENT the wrapper of the container.
 TEXT, BSS, MODULE_IDS, SEGMENT = ".text", ".bss", "__nv_module_id", ".nvFatBinSegment"
 # Names of generated functions: in the host object (two lines), then in an object of -r.
 UNREGISTER, COMMON = "unregister_linked_binary", "register_linked_binary"
@@ -122,7 +123,7 @@ class Machine(ABC):
 
     @abstractmethod
     def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
-        """Emit the functions of an object of -r: one that uses its id, callback, constructor.
+        """Emit the functions of an object of -r: constructor, callback, and one that uses the id.
 
         The constructor calls the symbol `register` with the callback, the symbol `wrapper`, the id,
         and the function that uses the id.

@@ -49,6 +49,7 @@ MACHINES: dict[str, type[Machine]] = {"X86_64": X86_64, "AARCH64": AArch64}
 REGISTER, WRAPPER = REGISTER_PREFIX.decode(), WRAPPER_PREFIX.decode()
 # The first fields of a wrapper, the structure with a fat binary's address; version 2: linked code.
 WRAPPER_MAGIC, WRAPPER_VERSION = 0x466243B1, 2
+# Names of sections: of the addresses of the units' anchors (see `Unit`), and of constructors.
 ANCHORS, CONSTRUCTORS = ".data.rel.ro", ".init_array"
 SHT_INIT_ARRAY = 14
 
@@ -86,9 +87,9 @@ class HostObject:
 
     `machine` is a name in `MACHINES`, and `units` are the linked modules. Only `pieces` needs the
     container. With `hides` the functions of units have hidden visibility, like with
-    -fvisibility=hidden, except for units that are `hidden` themselves. With `backwards` the
-    module ids are in reverse order, like those of gcc from -O1 on. `_payload` is the section for
-    the container.
+    -fvisibility=hidden, except for units that are `hidden` themselves; those of OPTIONAL units
+    always have it. With `backwards` the module ids are in reverse order, like those of gcc from -O1
+    on. `_file` is the object, `_payload` its section for the container.
     """
 
     __slots__ = ("_file", "_payload")

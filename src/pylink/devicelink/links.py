@@ -44,20 +44,21 @@ if TYPE_CHECKING:
     from pylink.phases.sharing import SharedInputs
 
 DEVICE_RUNTIME = "cudadevrt"
-# Time for which a thread waits for links before it looks whether one was interrupted.
+# Time for which a thread waits for the last link before it looks whether a thread has raised an
+# exception.
 SECONDS_BETWEEN_LOOKS = 0.1
 # Options whose output a link prints at once, not through its sink.
 TRACING_OPTIONS = ("edbg",)
 # Reports that a step writes once, unless their names depend on the architecture.
 REPORTS = ("diag_log", "sarif_output")
-# Files that each link writes; the step writes reports and the depfile.
+# Options with files that each link writes; the step writes reports and the depfile.
 LINK_FILES = tuple(option for option in SIDE_OPTIONS if option not in (*REPORTS, "depfile"))
 
 
 class Link:
     """The link for one architecture: its sink, and later the image and the registered modules.
 
-    `members` has the files of members of thin archives that it read, by archive. `entry` has the
+    `members` has, by thin archive, the files of the members that the link read. `entry` has the
     pieces of its entry in the container; None until it is packed. `link_ms` and `packing_ms` are
     the milliseconds that the link and the packing took.
     """
@@ -108,9 +109,10 @@ def open_step_reports(
 ) -> OutputPlan:
     """Return the plan of the output files of a device-link step.
 
-    Adds the renderers of the step's log and SARIF document to the sink.
-
-    If the sink shows messages, it shows them on `stream` in the requested format.
+    Adds the renderers of the step's log and SARIF document to the sink. `inputs` are the paths of
+    the input files. If the options select a format for messages other than nvlink's, a sink that
+    shows messages shows them in it, on `stream` (None: standard error). A file that links for two
+    architectures would write is a fatal diagnostic.
     """
     values = {**request.values, "output_file": request.report_name or request.output}
     if sink.renderers and not is_plain(values):
@@ -180,7 +182,7 @@ def find_machine(shared: SharedInputs, sink: Sink) -> str | None:
 
 
 def thread_count(request: Request) -> int:
-    """Return the number of links that run at once: as requested, or one for each core."""
+    """Return the most links that may run at once: as requested, or one for each core."""
     return request.threads or count_cores()
 
 
@@ -208,7 +210,7 @@ class LastLink:
                 self._ended.release()
 
     def wait(self) -> bool:
-        """Wait for the last link, and return True; False as soon as something was raised."""
+        """Wait for the end of the last link; False if a thread raised an exception before it."""
         while not self._ended.acquire(timeout=SECONDS_BETWEEN_LOOKS):
             if self._raised:
                 return False
@@ -227,7 +229,7 @@ def link_all(
     pack: Callable[[Link], None] | None = None,
     when_linked: Sequence[Callable[[SharedInputs, list[Link]], None]] = (),
 ) -> list[Link]:
-    """Link the shared inputs for each architecture, and return the links in this order.
+    """Link the shared inputs for each architecture; return the links, in the architectures' order.
 
     LinkError if a link failed. `pack` is called with each link that succeeded, in the threads of
     the links, or after all links if these run one by one, since they write reports.
@@ -263,8 +265,8 @@ def link_all(
 
     def link(current: Link) -> bool:
         """Do a link, unless one for an earlier architecture has failed; False without a result."""
-        # If the link for an earlier architecture failed, messages of this one are not shown. A
-        # failure for a later architecture does not matter.
+        # Messages of this link are not shown if that for an earlier architecture failed. A failure
+        # for a later architecture does not matter.
         if any(other.failed for other in links[: links.index(current)]):
             return False
         start = now()
@@ -307,10 +309,10 @@ def link_all(
 def order_to_begin(archs: Sequence[str]) -> list[int]:
     """Return the numbers of links in the order in which threads begin them.
 
-    No result depends on it. Long links come first, so that threads end at about the same time:
-    links for newer architectures are longer. Links of family C (sm_100 and later), the longest,
-    alternate with others: equal links that begin together also wait for the interpreter and the
-    memory together.
+    No result depends on it. The last of `archs` are usually the newest, whose links take longest:
+    these come first, so that threads end at about the same time. Links of family C (sm_100 and
+    later), the longest, alternate with others: equal links that begin together also wait for the
+    interpreter and the memory together.
     """
     orders: dict[bool, list[int]] = {True: [], False: []}  # numbers of links; True: of family C
     for number in reversed(range(len(archs))):
@@ -344,7 +346,8 @@ def _show_messages(link: Link, sink: Sink, *, names_target: bool) -> None:
 def _writes_reports(values: Mapping[str, Value]) -> bool:
     """Return whether links write further files, or print while they run.
 
-    Such links run one after the other, like those of nvcc: they may write the same file.
+    Such links run one after the other, like those of nvcc: they may write to the same terminal or
+    device.
     """
     return any(values.get(option) for option in (*SIDE_OPTIONS, *TRACING_OPTIONS))
 
@@ -362,7 +365,7 @@ def _link(
     """Do one link; LinkError if it fails, with the messages in its sink.
 
     `common_values` are the options that all links of the step have. `release` is the release of the
-    toolkit, None if it is not known.
+    toolkit, None if it is not known. `tool` is the first word of messages.
     """
     inputs = shared.everything
     values = {**common_values, "arch": link.arch}

@@ -62,7 +62,7 @@ class CopiedRelocations:
         return chain(first, chain.from_iterable(zip(*varying, strict=True)))
 
     def pack(self, number_of: Mapping[str, int]) -> bytes:
-        """Return rows of a section of relocations; `number_of` has the number of each symbol."""
+        """Return rows of a RELA section; `number_of` has each symbol's number in .symtab."""
         count, width = self.count, 3 * len(self.columns)  # a row has three words
         data = bytearray(8 * width * count)
         words = memoryview(data).cast("q")
@@ -125,8 +125,8 @@ class Code:
     def jump(self, label: str, encode: Callable[[int, int], int]) -> None:
         """Let `finish` replace the next 4 bytes by `encode(word, distance to the label)`.
 
-        `word` are these bytes, which the caller appends afterwards, as a number. The distance is in
-        bytes.
+        `word` is the number in these bytes, which the caller appends afterwards. The distance is in
+        bytes, from the first of them.
         """
         place = len(self.data)
         self._jumps.append((range(place, place + 1), label, encode))

@@ -1,6 +1,7 @@
 """The options of nvcc that a device-link step understands, one row each.
 
-A command line with any other option, or with a value that is not listed, is left to nvcc.
+A command line with a value that is not listed is left to nvcc. So is one with any other option, but
+--forward-unknown-to-host-compiler makes other options those of the host compiler.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pylink.options.table import FLAG, LIST, NUMBER, TEXT
 
 # Uses of an option.
 IGNORED = "ignored"  # it has no effect on the step
-KEPT = "kept"  # a value of the request, under the attribute of the row
+KEPT = "kept"  # the step obeys it
 LEFT = "left to nvcc"
 # Options with which nvcc writes something other than a linked program, by their long names.
 OTHER_OUTPUTS = ("fatbin", "cubin", "relocatable-link", "lib")
@@ -21,7 +22,8 @@ class NvccOption:
     """An option: `--long` and `-short`, the type of its argument (`takes`), and its use.
 
     `joined` allows an argument without a space, as in `-Lpath`. `values` are the arguments that a
-    device-link step supports (empty: all); others are left to nvcc.
+    device-link step supports (empty: all); others are left to nvcc. `attribute` is the key of the
+    option's arguments in `ParsedArguments`.
     """
 
     __slots__ = ("attribute", "joined", "long", "short", "takes", "use", "values")
@@ -45,6 +47,7 @@ class NvccOption:
         self.attribute = long.replace("-", "_")
 
 
+# Arguments of -std, of options that are true or false, and of -default-stream.
 STANDARDS = ("c++03", "c++11", "c++14", "c++17", "c++20")
 TRUTHS = ("true", "false")
 STREAMS = ("legacy", "null", "per-thread")
@@ -54,7 +57,10 @@ LINKED_EXTENSIONS = (".o", ".obj", ".a", ".so")
 
 
 def is_library(name: str) -> bool:
-    """Return whether a name ends in `.so`, `.so.N` or `.so.N.M`; nvcc refuses the last two."""
+    """Return whether a name ends in `.so` or in `.so` and a version (`.so.1.2`).
+
+    nvcc refuses names with a version.
+    """
     _, dot, version = os.path.basename(name).rpartition(".so")
     return bool(dot) and (
         not version or (version.startswith(".") and version[1:].replace(".", "").isdigit())
@@ -93,8 +99,8 @@ OPTIONS = (
     NvccOption("time", "time", TEXT),
     NvccOption("forward-unknown-to-host-compiler", "forward-unknown-to-host-compiler"),
     NvccOption("options-file", "optf", LIST),
-    # Options of the compilers for device and host code; they have no effect on linked code. -O
-    # only decides the order of the module ids.
+    # Options of the compilers for device and host code, the host linker and the archiver. They have
+    # no effect on linked code. -O only decides the order of the module ids.
     NvccOption("define-macro", "D", LIST, IGNORED, joined=True),
     NvccOption("undefine-macro", "U", LIST, IGNORED, joined=True),
     NvccOption("include-path", "I", LIST, IGNORED, joined=True),

@@ -1,6 +1,7 @@
 """Makes a C header with nvcc's options for the launcher, when the launcher is built.
 
-The `nvcc` of an overlay uses it to recognize device-link steps without starting Python.
+With this table, the `nvcc` of an overlay (the launcher under this name) recognizes device-link
+steps without starting Python.
 """
 
 from __future__ import annotations

@@ -77,9 +77,9 @@ class Section:
 class ObjectFile:
     """A builder of a file: add sections, then symbols, then the tables, and get its `pieces`.
 
-    Relocations can name a section. They can name a symbol that `define` added; other names become
+    Relocations can name a section, or a global symbol that was defined. Other names become
     undefined symbols, with hidden visibility if they are in `hidden`. `_names` are the contents of
-    .strtab; `_locals` and `_globals` are rows of .symtab.
+    .strtab; `_locals` and `_globals` are rows of .symtab, the second by name.
     """
 
     __slots__ = ("_globals", "_locals", "_names", "hidden", "machine", "sections")

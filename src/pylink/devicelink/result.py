@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 class StepResult:
     """The result of a device-link step: the pieces of its output, in order, and the links.
 
-    `files_read` are the paths of the files that were read. `packing_ms` and `finishing_ms` are the
-    milliseconds for the fat binary and for the object; None if the step makes none.
+    `files_read` are the paths of the files that were read. `packing_ms` is the time for the fat
+    binary in milliseconds, summed over the threads. `finishing_ms` is the time for the object,
+    including its writing to a file, if any. Each is None if the step does not make that part.
     """
 
     __slots__ = ("files_read", "finishing_ms", "links", "packing_ms", "pieces")

@@ -54,11 +54,12 @@ def make_step(
     *,
     keeps_cubins: bool = True,
 ) -> StepResult:
-    """Do a device-link step in memory; LinkError if a link failed.
+    """Do a device-link step in memory; LinkError if a link failed or a diagnostic was fatal.
 
     `opened` are the inputs (default: the files that the request names); those with data are not
-    read from files. `stream` gets the messages (default: standard error). With `keeps_cubins` the
-    links of the result keep their images, which take memory beside the fat binary.
+    read from files. `stream` gets messages in a format other than nvlink's (default: standard
+    error); those in nvlink's format go to the renderers of `sink`. With `keeps_cubins` the links of
+    the result keep their images, which take memory beside the fat binary.
     """
     if opened is None:
         opened = [Input(name) for name in request.inputs]
@@ -231,7 +232,8 @@ def _find_units(link: Link) -> list[Unit]:
 def _find_compiler_machine(compiler: str | None) -> str:
     """Return the -cpu-arch name of a host compiler's target; that of this machine if it is unknown.
 
-    `compiler` is the path of the compiler or of its directory.
+    `compiler` is the path of the compiler or of its directory, None for this machine. A machine for
+    which pylink has no host code counts as DEFAULT_MACHINE.
     """
     own_arch = host_cpu_arch(MACHINE_OF_UNAME.get(os.uname().machine, 0)) or DEFAULT_MACHINE
     if compiler is None:
