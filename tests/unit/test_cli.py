@@ -37,6 +37,7 @@ HELP_WORDS = {
     "": short_help_text,
     "help": short_help_text,
     "--help": short_help_text,
+    "help help": short_help_text,
     "help link": lambda: help_text("pylink"),
     "help all": full_help_text,
     "--help all": full_help_text,

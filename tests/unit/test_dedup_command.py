@@ -219,8 +219,12 @@ def test_bad_section_headers_are_described(
     struct.pack_into("<Q", header, 40, 64)  # e_shoff
     struct.pack_into("<HH", header, 58, entry_size, 0xFFF0)  # e_shentsize, e_shnum
     (tmp_path / "a.cubin").write_bytes(header + bytes(128))
-    assert main([str(tmp_path / "a.cubin")]) == 1
+    path = str(tmp_path / "a.cubin")
+    assert main([path]) == 1
     assert message in capsys.readouterr().err
+    # An architecture is read from a file's header by other code.
+    assert main(["--arch", "sm_100", path]) == 1
+    assert capsys.readouterr().err.startswith(f"pylink dedup: {path}: ")
 
 
 def test_rich_shows_the_same_cells(capsys: pytest.CaptureFixture[str]) -> None:

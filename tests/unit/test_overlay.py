@@ -226,6 +226,11 @@ def test_another_toolkit_is_no_overlay(tmp_path: Path, toolkit: Path) -> None:
     shutil.copytree(toolkit, other)
     assert overlay(other, toolkit) == 1
     assert (other / "bin" / "nvlink").read_text() == "#!/bin/sh\necho the real nvlink\n"
+    # The linker decides also if all else are links.
+    (tmp_path / "alone" / "bin").mkdir(parents=True)
+    shutil.copy(other / "bin" / "nvlink", tmp_path / "alone" / "bin")
+    assert overlay(tmp_path / "alone", toolkit) == 1
+    assert (tmp_path / "alone" / "bin" / "nvlink").is_file()
     # A link in its place is left alone, too, whatever it leads to.
     assert overlay(tmp_path / "overlay", toolkit) == 0
     (tmp_path / "link").symlink_to("overlay")

@@ -96,8 +96,17 @@ def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "What could go" in made.read_text(encoding="utf-8")
     assert "linked code" in capsys.readouterr().out
     before = path.read_bytes()
-    assert main([str(path), "--html", str(path)]) == 2
-    assert path.read_bytes() == before
+    (tmp_path / "budget.toml").write_text("[total]\ninstalled = 10\n")
+    for words in (
+        [str(path), "--html", str(path)],
+        [str(tmp_path), "--html", str(path)],
+        [str(made), "--diff", str(path), "--html", str(path)],
+        [str(made), "--budget", str(tmp_path / "budget.toml"), "--html", f"{tmp_path}/budget.toml"],
+    ):
+        assert main(words) == 2, words
+        assert path.read_bytes() == before
+    # An old page in a directory that is measured may be replaced.
+    assert main([str(tmp_path), "--html", str(made)]) == 0
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt install chromium")

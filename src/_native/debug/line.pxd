@@ -78,11 +78,13 @@ cdef inline bint move_piece_unit(Rebuilt* section, const uint8_t* data, LineUnit
             live += 1
     sort_refs(refs, live, compare_refs_by_target)
     unit.base = section.out.count
-    vec_append(&section.out, data + unit.start, first_sequence - unit.start)
+    if not vec_append(&section.out, data + unit.start, first_sequence - unit.start):
+        return set_rebuild_fault(&section.fault, unit.start, R_MEMORY)
     for i in range(live):
         if not keep_row(section, section.out.count + PREFIX, refs[i].row):
             return False
-        vec_append(&section.out, data + refs[i].offset, refs[i].stop - refs[i].offset)
+        if not vec_append(&section.out, data + refs[i].offset, refs[i].stop - refs[i].offset):
+            return set_rebuild_fault(&section.fault, refs[i].offset, R_MEMORY)
     if (section.ended and section.out.count - unit.base == unit.program - unit.start
             and not end_program(section)):
         return False

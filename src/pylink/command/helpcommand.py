@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str]) -> int:
     """Show help on a topic, or an overview; the status is 1 for an unknown topic, else 0."""
-    if not argv or list(argv) == ["all"]:
+    if list(argv) in ([], ["help"], ["all"]):
         if sys.stdout is not None:  # None if the process was started with it closed
-            write(sys.stdout, full_help_text() if argv else short_help_text())
+            write(sys.stdout, full_help_text() if argv[:1] == ["all"] else short_help_text())
         return 0
     topic = "-".join(argv[:2])
     if topic not in COMMANDS:

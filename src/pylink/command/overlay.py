@@ -78,6 +78,12 @@ run()' "${{0%/*}}/nvlink" "$@"
 """
 
 
+# A line that both scripts have, and a limit of their sizes: an interpreter's path has 4,096 bytes
+# at most.
+RUN_LINE = b"from pylink.startup.program import run\n"
+LONGEST_LAUNCHER = 8192
+
+
 class OverlayError(Exception):
     """The overlay cannot be created; the text says why."""
 
@@ -174,7 +180,11 @@ def _may_replace(directory: str) -> bool:
         others += [os.path.join(libraries, name) for name in os.listdir(libraries)]
     # A link bin/nvlink of an overlay leads to the program `pylink`, which may have been
     # removed, so only its name is compared. Elsewhere such a link leads to a file called nvlink.
-    is_own_linker = not os.path.islink(linker) or os.path.basename(os.readlink(linker)) == PROGRAM
+    if os.path.islink(linker):
+        is_own_linker = os.path.basename(os.readlink(linker)) == PROGRAM
+    else:
+        with open(linker, "rb") as file:
+            is_own_linker = RUN_LINE in file.read(LONGEST_LAUNCHER)
     return is_own_linker and all(os.path.islink(path) for path in others)
 
 

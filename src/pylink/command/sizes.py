@@ -10,7 +10,7 @@ import re
 from pylink._native.ledger import return_memory
 from pylink.diagnostics.stream import printable, show
 from pylink.files.atomic import write_whole
-from pylink.size.model import LEVELS
+from pylink.size.model import DEVICE_KINDS, LEVELS
 from pylink.size.walk import measure
 from pylink.terminal.arguments import natural_number
 from pylink.terminal.progress import Progress
@@ -152,7 +152,7 @@ def _show_sizes(
             meanwhile=_load_screen,
         )
     if arguments.html:
-        _write_page(arguments, sizes)
+        _write_page(arguments, sizes, old)
     lines = exceeded(sizes, old)
     show(
         _output_text(sizes, arguments) if old is None else _diff_output_text(old, sizes, arguments)
@@ -170,14 +170,21 @@ def _load_screen() -> None:
     import pylink.size.screen  # noqa: F401 -- loaded ahead
 
 
-def _write_page(arguments: argparse.Namespace, sizes: Sizes) -> None:
-    """Write the page; OSError if it would overwrite a file that the arguments name."""
+def _write_page(arguments: argparse.Namespace, sizes: Sizes, old: Sizes | None) -> None:
+    """Write the page; OSError if it would overwrite the budget or a file with device code.
+
+    `old` are the sizes of --diff.
+    """
     from pylink.report.view.sizepage import page
 
     page_path = arguments.html
-    for path in arguments.files:
+    read_paths = {*arguments.files, *filter(None, (arguments.diff, arguments.budget))}
+    for measured in filter(None, (sizes, old)):
+        files = [measured.files[leaf.file] for leaf in measured.leaves if leaf.kind in DEVICE_KINDS]
+        read_paths |= {file.archive or file.name for file in files}
+    for path in read_paths:
         if os.path.exists(page_path) and os.path.exists(path) and os.path.samefile(page_path, path):
-            raise OSError(errno.EINVAL, "the page would overwrite what was measured", page_path)
+            raise OSError(errno.EINVAL, "the page would overwrite what was read", page_path)
     title = ", ".join(os.path.basename(path) or path for path in arguments.files)
     write_whole(page_path, page(sizes, title).encode("utf-8", "replace"))
 

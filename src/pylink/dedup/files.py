@@ -13,6 +13,7 @@ from pylink.files.reading import read_incoming
 from pylink.inputs.kinds import ELF_MAGIC
 from pylink.inspect.containers import UnreadableFile, is_known, parts
 from pylink.inspect.image import Image
+from pylink.mercury.cubin import MalformedCubin
 from pylink.mercury.objects import MercuryObject
 
 TYPE_CHECKING = False
@@ -45,7 +46,7 @@ def study(
     cubins = [cubin for path in list_files(names) for cubin in read_cubins(path)]
     if arch is not None:
         digits = re.sub(r"\D", "", arch)
-        cubins = [(name, data) for name, data in cubins if str(Image(data).sm) == digits]
+        cubins = [(name, data) for name, data in cubins if str(_sm_of(name, data)) == digits]
     if not cubins:
         raise UnreadableFile(_without_cubins(names[0], arch))
     objects = [MercuryObject.from_cubin(data, name) for name, data in cubins]
@@ -90,7 +91,15 @@ def read_cubins(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def _newest_arch(cubins: Sequence[tuple[str, bytes]]) -> str:
     """Return the newest architecture of the cubins, such as `sm_100`."""
-    return f"sm_{max(Image(data).sm for _, data in cubins)}"
+    return f"sm_{max(_sm_of(name, data) for name, data in cubins)}"
+
+
+def _sm_of(name: str, data: bytes) -> int:
+    """Return the SM number of a cubin; MalformedCubin, with the cubin's name, if it is damaged."""
+    try:
+        return Image(data).sm
+    except ValueError as error:
+        raise MalformedCubin(f"{name}: {error}") from None
 
 
 def _is_cubin(path: Path) -> bool:

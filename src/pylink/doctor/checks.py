@@ -42,8 +42,6 @@ EXTRAS = {
 }
 # The value of PYLINK_SERVER with which the first link starts a server.
 AUTO = "auto"
-# A link has a descriptor for each mapped input, so a limit of fewer open files is a problem.
-FEW_DESCRIPTORS = 256
 
 
 @dataclass(frozen=True)
@@ -188,17 +186,13 @@ def check_server() -> Check:
 
 
 def _check_limits() -> Iterator[Check]:
-    """Check the limits of this process: processors, memory and open files."""
+    """Check the limits of this process: processors and memory."""
     cores = count_cores()
     yield Check("processors", OK, f"{cores} for this process")
     memory, _ = resource.getrlimit(resource.RLIMIT_AS)
     if memory != resource.RLIM_INFINITY:
         text = f"address space is limited to {memory >> 20} MiB"
         yield Check("memory", NOTE, text, "ulimit -v unlimited")
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if files != resource.RLIM_INFINITY and files < FEW_DESCRIPTORS:
-        text = f"{files} open files at most"
-        yield Check("open files", NOTE, text, f"ulimit -n {FEW_DESCRIPTORS}")
 
 
 def is_installed(module: str) -> bool:
