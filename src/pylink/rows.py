@@ -103,11 +103,13 @@ class CallRow:
 
 
 class ClashRow:
-    """A contradiction between two symbols of one name: definitions, or mentions."""
+    """A contradiction between two symbols of one name: definitions, or mentions. For the kinds
+    COMMON and FUNCTION_AS_VARIABLE, `symbol` and `first` are the same symbol.
+    """
 
     kind: int  # Clash
-    symbol: int  # SymbolRow of the later one; COMMON, FUNCTION_AS_VARIABLE: of one
-    first: int  # SymbolRow of the earlier one; in these two kinds as `symbol`
+    symbol: int  # SymbolRow of the later one
+    first: int  # SymbolRow of the earlier one
 
 
 class OutRow:
@@ -235,7 +237,7 @@ class PoolRow:
     section: int  # input section with the bytes
     kernel: int  # entity whose pool has the piece: a kernel, or `function` itself
     offset: int  # of the piece in .nv.constant2 of the kernel
-    end: int  # bytes of .nv.constant2 with this piece, or with all of `function`
+    end: int  # bytes of .nv.constant2 with it; of a callee: with all its pieces
     function: int  # entity; the kernel itself for pieces of its own
     align: int  # alignment of .nv.constant2 of the kernel from this piece on
     flags: int  # PoolFlag
@@ -253,15 +255,18 @@ class VariableRow:
 
 
 class UseRow:
-    """A kernel whose code, or that of a function that it reaches, refers to a sized variable."""
+    """A sized variable, and a kernel whose code, or that of a function that it reaches, refers
+    to it. With -r, and for an idle kernel (neither selected nor launched by device code),
+    only the kernel's own code counts.
+    """
 
     variable: int  # number of a VariableRow
-    kernel: int  # number of a kernel; with -r, and if idle, only its own code counts
+    kernel: int  # number of a kernel
 
 
 class ExternUseRow:
-    """A kernel that uses an extern array. Kernels with the same `tie`, not -1, have it at one
-    address.
+    """A kernel that uses an extern array. Kernels whose `tie` is the same and not -1 have the
+    array at one address.
     """
 
     kernel: int  # number of a kernel

@@ -3,7 +3,8 @@
 #
 # Points in time are those of Python's time.perf_counter_ns, so that rows of native functions and of
 # phases fit into one timeline. Reading the wall clock takes 25 ns. Reading the processor time of a
-# thread is a system call, which takes a tenth of the time for reading a small file.
+# thread is a system call: it takes a tenth of the time in which a small file is read. So it is not
+# read for short items (`end_item`).
 
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE
 from libc.stdint cimport uint64_t
@@ -17,11 +18,11 @@ cdef extern from "base/clocks.h":
     uint64_t nanoseconds "pylink_nanoseconds"(clockid_t clock) noexcept nogil
 
 cdef enum:
-    SHORT = 20000               # nanoseconds: an item this short has not waited for anything
+    SHORT = 20000               # ns: an item that takes at most this has waited for nothing
 
 # The time that one item, such as a file, took, in nanoseconds.
 cdef packed struct TimeRow:
-    uint64_t start              # point in time
+    uint64_t start              # point in time, of CLOCK_MONOTONIC
     uint64_t wall               # duration
     uint64_t cpu                # processor time
     uint64_t lane               # number of the thread; 0 is the thread of the link
@@ -30,7 +31,7 @@ cdef packed struct TimeRow:
 cdef inline void start_item(TimeRow* row, uint64_t lane, uint64_t* spent) noexcept nogil:
     """Begin timing an item in `row`; do nothing if it is NULL, as in a link without a profile.
 
-    `lane` is the number of this thread. `spent` has the processor time of each thread at the end of
+    `lane` is the number of this thread. `spent` has, by thread, the processor time at the end of
     its last item, 0 before the first. The next item begins at that processor time, since threads do
     nothing between items.
     """
@@ -59,7 +60,7 @@ cdef inline void end_item(TimeRow* row, uint64_t* spent) noexcept nogil:
 
 
 cdef inline TimeRow* time_rows(bytearray times, Py_ssize_t count) except? NULL:
-    """Return `times` as rows for `count` items; NULL if it is None, ValueError for another size."""
+    """Return `times` as `count` rows, or NULL if it is None; ValueError if it has another size."""
     if times is None:
         return NULL
     if PyByteArray_GET_SIZE(times) != count * <Py_ssize_t>sizeof(TimeRow):

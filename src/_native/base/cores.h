@@ -11,8 +11,8 @@
 #endif
 
 /* Return how many processors a quota of a control group allows, rounded up; 0 without a quota.
-   `values` is the text of quota and period in microseconds, such as "150000 100000"; "max" in place
-   of the quota is none. */
+   `values` is the text of quota and period in microseconds, such as "150000 100000". Without a
+   quota it begins with "max" or -1. */
 static inline size_t pylink_quota_of(const char* values) {
     long long quota, period;
     if (sscanf(values, "%lld %lld", &quota, &period) != 2 || quota <= 0 || period <= 0)
@@ -30,8 +30,9 @@ static inline int pylink_read_line(const char* path, char* line, int room) {
 }
 
 /* Return the smallest quota of a control group and its parents, in processors; 0 without a quota.
-   `groups` is a file such as /proc/self/cgroup, `root` the directory where control groups are
-   mounted. In their first version (cpu.cfs_quota_us), only the quota of the root is read. */
+   `groups` is a file such as /proc/self/cgroup, whose line "0::" names the group; `root` is the
+   directory where control groups are mounted. If they have no quota, that of version 1 of control
+   groups (cpu.cfs_quota_us) counts, which is read for the root alone. */
 static inline size_t pylink_read_quota(const char* groups, const char* root) {
     char path[4096], group[2048], values[128];
     size_t least = 0, quota, end;

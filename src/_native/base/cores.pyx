@@ -27,10 +27,10 @@ def read_quota(bytes groups not None, bytes root not None):
 
 
 def take_threads(size_t most):
-    """Reserve up to `most` of the threads that this process may use; return how many."""
+    """Reserve up to `most` free threads of this process besides the caller's; return how many."""
     global pylink_link_threads
     cdef size_t before = pylink_link_threads, count
-    pylink_link_threads = 0     # count them for the whole process: any thread may return them
+    pylink_link_threads = 0     # so they count for the process, and any thread may return them
     count = claim(<uint64_t>-1, most + 1, most)
     pylink_link_threads = before
     return count

@@ -68,7 +68,7 @@ cdef enum:
 
 
 cdef inline uint64_t round_up(uint64_t value, uint64_t align) noexcept nogil:
-    """Return the next multiple of `align`, and `value` itself for an alignment of 0 or 1."""
+    """Return the least multiple of `align` that is not below `value`; `value` if `align` is 0."""
     return value if align < 2 else (value + align - 1) // align * align
 
 

@@ -1,4 +1,4 @@
-# The headers of an ELF64 file, checked here for all native functions that read one: that the
+# The headers of an ELF64 file. Native functions that read its sections first check here that the
 # header, the section table and the section with the names lie in the file.
 #
 # Python code gets sections by `elfheaders.read_sections`. Three modules have readers of their own.
@@ -26,22 +26,23 @@ cdef enum ElfFault:
     ELF_CLASS                   # not of 64 bits
     ELF_ENDIAN                  # not little endian
     ELF_NO_TABLE                # there are no section headers
-    ELF_TABLE                   # the section headers do not lie in the file, or are not of 64 bytes
-    ELF_STRINGS                 # the section with the names does not exist
+    # The section headers run past the file, overlap its header, or are not of 64 bytes.
+    ELF_TABLE
+    ELF_STRINGS                 # the index of the section with the names is not below `count`
     ELF_NAMES                   # the names are empty, run past the file, or do not end with NUL
 
 # An ELF64 file that is read.
 ctypedef struct ElfFile:
     const uint8_t* data
-    uint64_t size
+    uint64_t size               # bytes of the file
     const Ehdr* header
     const Shdr* table           # section headers
     uint64_t count              # number of sections
     uint64_t strings            # index of the section with their names
     const uint8_t* names        # contents of that section
     uint64_t names_size         # bytes
-    uint64_t value              # after a fault: what is wrong; for ELF_STRINGS it is `count`
-    uint64_t limit              # after a fault: what would be right, or the most
+    uint64_t value              # after a fault: the wrong value; for ELF_STRINGS it is `count`
+    uint64_t limit              # after a fault: the right value, or the largest
 
 
 cdef inline int set_elf_fault(ElfFile* elf, int fault, uint64_t value,

@@ -10,7 +10,7 @@ cdef extern from "<sys/stat.h>" nogil:
         uint32_t st_mode
         int64_t seconds "st_mtim.tv_sec"            # when its bytes were last changed
         int64_t nanoseconds "st_mtim.tv_nsec"
-        int64_t change_seconds "st_ctim.tv_sec"     # when its bytes or its status were
+        int64_t change_seconds "st_ctim.tv_sec"     # when bytes or status were last changed
         int64_t change_nanoseconds "st_ctim.tv_nsec"
     int c_stat "stat"(const char* path, Stat* status)
     int fstatat(int directory, const char* path, Stat* status, int flags)

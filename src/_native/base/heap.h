@@ -8,8 +8,8 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-/* Let the heap grow by steps of `step` bytes, and grow it by the first step. Returns the bytes by
-   which it grew, 0 if it is not glibc's; `before` is set to where it ended before. */
+/* Let the heap grow by steps of `step` bytes, and grow it by the first step. Returns by how many
+   bytes the heap grew, and sets `before` to its former end; 0 if the heap is not glibc's. */
 static size_t pylink_grow_heap(size_t step, void** before) {
 #ifdef __GLIBC__
     void* volatile block;                /* compilers drop a malloc that is only freed */
@@ -32,7 +32,7 @@ static void pylink_return_blocks(size_t size) {
 #ifdef __GLIBC__
     /* Once it is set, glibc does not raise this limit when a larger block is freed. */
     mallopt(M_MMAP_THRESHOLD, (int)size);
-    mallopt(M_TRIM_THRESHOLD, (int)(16 * size)); /* so the heap does not return small blocks */
+    mallopt(M_TRIM_THRESHOLD, (int)(16 * size)); /* bytes that it keeps at its end */
 #else
     (void)size;
 #endif

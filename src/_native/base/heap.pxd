@@ -3,7 +3,7 @@
 # giving out pages and taking them back.
 #
 # `widen_heap` is for a process that links many inputs and ends, `keep_heap` for one that links
-# again and again. Only glibc's heap has such settings.
+# several times. Only glibc's heap has such settings.
 
 from libc.stddef cimport size_t
 
@@ -18,14 +18,15 @@ cdef extern from "base/heap.h":
     void share_heap "pylink_share_heap"() noexcept nogil
 
 cdef enum:
-    HEAP_STEP = 256 << 20       # bytes of address space: memory is used as it is touched
+    # Bytes of address space by which `widen_heap` grows the heap. Only touched pages take memory.
+    HEAP_STEP = 256 << 20
     # Freed blocks of malloc of this size (bytes) and larger return to the system, others are kept.
     # glibc allows no larger limit.
     KEPT_BLOCK = 32 << 20
 
 
 cdef inline void widen_heap() noexcept nogil:
-    """Grow the heap by a large step on large pages, and recycle no pages.
+    """Grow the heap by a large step, on large pages if they pay, and recycle no pages.
 
     Only the first large page is timed (hugepages.pxd), since most of the step stays unused.
     """
@@ -40,8 +41,9 @@ cdef inline void widen_heap() noexcept nogil:
 cdef inline void keep_heap(bint owns_process) noexcept nogil:
     """Keep what is freed for the next link of this process, in one heap for all threads.
 
-    A process of pylink's own (`owns_process`) does not let the system take back recycled pages
-    between links: that takes system calls, in which threads wait for each other.
+    With `owns_process`, the process ends after its device-link step. Then the system may not take
+    back recycled pages between links: to allow that needs system calls, in which threads wait for
+    each other.
     """
     return_blocks(KEPT_BLOCK)
     share_heap()

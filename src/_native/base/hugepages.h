@@ -12,12 +12,13 @@
 #endif
 #define PYLINK_LARGE_PAGE ((size_t)2 << 20)
 #define PYLINK_SLOW_PAGE  1000000   /* ns: a large page that takes longer does not pay */
-#define PYLINK_SLOW_FOR   500000000 /* ns for which all count as slow after one: about one link */
-/* The last time in ns at which a large page was slow, for all native modules; 0 before that. A fast
-   page says little about the next one: a hypervisor may have a few at hand, and take others from
-   elsewhere. */
+#define PYLINK_SLOW_FOR   500000000 /* ns after a slow page in which all are slow: about a link */
+/* The last time in ns at which a large page was slow, for all native modules; 0 before that. Fast
+   pages are not noted: one says little about the next, since a hypervisor may have a few at hand,
+   and take others from elsewhere. */
 __attribute__((weak, visibility("hidden"))) uint64_t pylink_slow_page;
-/* Whether a large page was slow, so that memory with small pages was taken instead. */
+/* Whether a large page was slow, so that memory with small pages was taken instead, and these were
+   not replaced since (`renew_recycled` in blocks.pxd). */
 __attribute__((weak, visibility("hidden"))) int pylink_took_small_pages;
 
 /* Return whether a large page was slow in the last PYLINK_SLOW_FOR ns. */
@@ -54,7 +55,8 @@ static inline int pylink_collapse_page(char* page) {
     return madvise(page, PYLINK_LARGE_PAGE, MADV_COLLAPSE) == 0;
 }
 
-/* Return whether memory with small pages was taken, because large ones were slow. */
+/* Return whether memory with small pages was taken because large ones were slow, and may still be
+   in use. */
 static inline int pylink_has_small_pages(void) {
     return __atomic_load_n(&pylink_took_small_pages, __ATOMIC_RELAXED);
 }
@@ -64,7 +66,7 @@ static inline void pylink_note_large_pages(void) {
     __atomic_store_n(&pylink_took_small_pages, 0, __ATOMIC_RELAXED);
 }
 
-/* Return a size rounded up to whole large pages. */
+/* Return a size or an address rounded up to a multiple of PYLINK_LARGE_PAGE. */
 static inline size_t pylink_whole_pages(size_t size) {
     return (size + PYLINK_LARGE_PAGE - 1) & ~(PYLINK_LARGE_PAGE - 1);
 }

@@ -13,7 +13,7 @@ from base.vector cimport Vec, vec_append, vec_extend, vec_free, vec_init, vec_re
 
 
 cdef inline uint64_t last_bytes(const uint8_t* end, size_t size) noexcept nogil:
-    """Return the last 8 bytes of a text that ends at `end`, or all its `size` bytes, as a number.
+    """Return the last 8 bytes of a text that ends at `end`, or all `size` if fewer, as a number.
 
     Bytes of a text shorter than 8 may count twice: to load a few bytes twice takes less time than
     to collect them in memory and load them from there.
@@ -54,7 +54,7 @@ ctypedef struct NameSlot:
     const uint8_t* text
     uint32_t size
     uint32_t tag                # low half of the name's hash, compared before the text
-    int32_t value               # the number of the name; -1: the cell is empty
+    int32_t value               # the name's number, which the caller sets; -1: the cell is empty
 
 
 # A hash table from names to their numbers; it grows, and points to texts that others own.
@@ -148,8 +148,8 @@ ctypedef struct StringCell:
     uint32_t at                 # offset of the string; 0: the cell is empty
 
 
-# An ELF string table under construction, with the empty string at offset 0. `strings_intern` adds
-# each string once, `strings_append` repeats strings.
+# An ELF string table under construction, with the empty string at offset 0. `strings_intern` adds a
+# string only if the table lacks it, `strings_append` always does.
 ctypedef struct StringTable:
     Vec text                    # uint8_t: the strings, each with its NUL
     StringCell* cells
@@ -176,7 +176,7 @@ cdef inline void strings_free(StringTable* table) noexcept nogil:
 
 
 cdef inline void scratch_strings(Scratch* scratch, StringTable* table) noexcept nogil:
-    """Start a string table that `scratch` frees, but not its text after `detach_rows` took that."""
+    """Start a string table that `scratch` frees, except a text that `detach_rows` has taken."""
     table.text.data = NULL
     table.cells = NULL
     scratch_owns(scratch, <Release>strings_free, table)
@@ -239,7 +239,7 @@ cdef inline int64_t strings_append(StringTable* table, const uint8_t* text,
                                    uint32_t size) noexcept nogil:
     """Add a string, even if the table has it, and return its offset.
 
-    -1 without memory, or if the table gets larger than 4 GiB.
+    -1 without memory, or if the table gets larger than 0xfffffff0 bytes.
     """
     cdef uint8_t* place = <uint8_t*>vec_extend(&table.text, <size_t>size + 1)
     if place == NULL or table.text.count > 0xfffffff0U:
@@ -261,7 +261,7 @@ cdef inline int64_t strings_intern(StringTable* table, const uint8_t* text,
 
 cdef inline bint strings_intern_both(StringTable* a, StringTable* b, const uint8_t* text,
                                      uint32_t size, int64_t* at_a, int64_t* at_b) noexcept nogil:
-    """Set the offsets of a string in two tables, which add it if it is new.
+    """Set `at_a` and `at_b` to the offsets of a string in tables `a` and `b`; add it where new.
 
     False if `strings_intern` would return -1 for one of them. In each table the name's cell is most
     likely a cache miss. Both cells are fetched at the same time.
@@ -336,7 +336,7 @@ cdef inline void scratch_texts(Scratch* scratch, TextPool* pool) noexcept nogil:
 
 cdef inline uint8_t* pool_join(TextPool* pool, const char* prefix, uint32_t prefix_size,
                                const uint8_t* text, uint32_t size) noexcept nogil:
-    """Return a text of the pool that consists of the two texts; NULL without memory."""
+    """Return a text of the pool: `prefix`, then `text`, without a NUL; NULL without memory."""
     cdef uint8_t* place = pool_allocate(pool, prefix_size + size)
     if place != NULL:
         memcpy(place, prefix, prefix_size)
@@ -348,7 +348,7 @@ cdef inline uint8_t* pool_join_text(TextPool* pool, const char* prefix, const ui
                                     uint32_t* size) noexcept nogil:
     """Return a text of the pool: `prefix`, which ends with NUL, then `text`; NULL without memory.
 
-    `size` is the number of bytes of `text`, and is set to that of the result.
+    `size` is the number of bytes of `text`, and is set to that of the result, which has no NUL.
     """
     cdef uint32_t prefix_size = <uint32_t>strlen(prefix), text_size = size[0]
     size[0] += prefix_size

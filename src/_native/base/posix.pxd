@@ -1,5 +1,5 @@
-# Functions of the C library that native code calls. `open`, `close`, `read`, `pread` and `pwrite`
-# have the prefix `c_` here.
+# Functions of the C library for files and processes, and `memmem`. `open`, `close`, `read`, `pread`
+# and `pwrite` have the prefix `c_` here.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t

@@ -1,7 +1,7 @@
 # cython: auto_pickle=False
-"""Arenas (`bytes`) on recycled pages: memory of freed blocks that the process keeps for the next.
+"""Arenas (`bytes`) on recycled pages: memory of freed blocks that the process keeps for later ones.
 
-Links give the pages back when nobody reads an arena any more.
+Links call `give_back`, which recycles the pages of arenas that nobody uses any more.
 """
 
 cimport cython

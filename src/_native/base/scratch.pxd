@@ -17,8 +17,8 @@ from base.vector cimport Vec, vec_free, vec_init, vec_reserve
 ctypedef void (*Release)(void*) noexcept nogil
 
 
-# The head of a block. Its size is a multiple of malloc's alignment, so that rows of any type may
-# follow.
+# The head of a block. The size of this struct is a multiple of malloc's alignment, so that rows of
+# any type may follow.
 ctypedef struct ScratchBlock:
     ScratchBlock* before        # the block that was allocated before, or NULL
     size_t size                 # bytes of the block, with this head
@@ -42,8 +42,8 @@ cdef inline void* scratch_block(Scratch* scratch, size_t count, size_t size,
                                 bint zeros) noexcept nogil:
     """Return `count` elements of `size` bytes that `scratch_free` frees.
 
-    They are zeros, or have any values without `zeros`. Without memory, sets `failed` and returns
-    NULL.
+    With `zeros` all bytes are 0, otherwise they have any values. Without memory, sets `failed` and
+    returns NULL.
     """
     cdef ScratchBlock* block = NULL
     cdef size_t block_size
@@ -97,8 +97,8 @@ cdef inline void scratch_owns(Scratch* scratch, Release release, void* owner) no
 cdef inline void scratch_vector(Scratch* scratch, Vec* vec, size_t row) noexcept nogil:
     """Start a Vec of rows of `row` bytes that `scratch` frees, unless a table took its memory.
 
-    `detach_rows` gives the memory to a table. If this request fails, the Vec cannot grow, since
-    nothing would free its memory.
+    `detach_rows` gives the memory to a table. If this request or an earlier one has failed, the Vec
+    cannot grow, since maybe nothing would free its memory.
     """
     vec_init(vec, row)
     scratch_owns(scratch, <Release>vec_free, vec)

@@ -53,9 +53,9 @@ cdef inline size_t first_difference(const uint8_t* a, const uint8_t* b, size_t s
 
 
 cdef inline uint64_t mix(uint64_t key, uint64_t word) noexcept nogil:
-    """Return a key that also depends on `word`: each bit of `word` changes its low bits.
+    """Return a key made of `key` and `word`: each bit of either affects the low bits of the result.
 
-    The two constants are odd and have bits without a pattern.
+    The two constants are odd, and their bits have no pattern.
     """
     return fold_product(key ^ word ^ <uint64_t>0x9e3779b97f4a7c15, <uint64_t>0xd1b54a32d192ed03)
 
@@ -78,7 +78,8 @@ cdef inline uint64_t mix_bytes(uint64_t key, const uint8_t* data, size_t size) n
 
 # A hash table from a key to the numbers of the rows that have it: open addressing over the keys,
 # and rows of one key chained in the order of insertion. A slot has the upper half of the key, and
-# its position mostly follows from the lower half, so both together tell most keys apart.
+# its position mostly follows from the lower half, so both together tell most keys apart. A chain
+# can still have rows of another key.
 
 cdef struct KeySlot:
     uint32_t tag                # upper half of the key
@@ -92,7 +93,7 @@ cdef struct KeyTable:
 
 
 cdef inline bint table_init(KeyTable* table, size_t rows) noexcept nogil:
-    """Start an empty table for at most `rows` rows; False without memory."""
+    """Start an empty table for rows with numbers below `rows`; False without memory."""
     cdef size_t size = 8
     while size < 2 * rows:
         size *= 2
@@ -110,7 +111,7 @@ cdef inline void table_free(KeyTable* table) noexcept nogil:
 
 
 cdef inline void scratch_table(Scratch* scratch, KeyTable* table, size_t rows) noexcept nogil:
-    """Start an empty table for at most `rows` rows, which `scratch` frees."""
+    """Start an empty table for rows with numbers below `rows`, which `scratch` frees."""
     table.slots = NULL
     scratch_owns(scratch, <Release>table_free, table)
     if scratch.failed or not table_init(table, rows):

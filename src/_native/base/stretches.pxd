@@ -13,7 +13,7 @@ from base.elf64 cimport Ehdr, Shdr
 from base.elffile cimport ElfFile, has_bytes
 
 cdef enum:
-    NO_SECTION = 0xffffffff
+    NO_SECTION = 0xffffffff     # instead of an index: headers, of the file or of its tables
 
 # A range of a file with one owner; `end` is the offset after its last byte.
 ctypedef struct Stretch:
@@ -35,8 +35,11 @@ cdef inline int compare_stretches(const void* a, const void* b) noexcept nogil:
 
 cdef inline uint64_t push_headers(Stretch* stretches, uint64_t count,
                                   const ElfFile* elf) noexcept nogil:
-    """Add the headers of file, segments and sections that are in the file; return the new count."""
-    cdef uint64_t[3] start, size
+    """Add headers (of file, segments, sections) to `count` stretches; return the new count.
+
+    Headers that do not lie in the file are omitted.
+    """
+    cdef uint64_t[3] start, size    # of the headers of the file, of segments, of sections
     cdef int i
     start[0], size[0] = 0, sizeof(Ehdr)
     start[1], size[1] = elf.header.e_phoff, <uint64_t>elf.header.e_phnum * elf.header.e_phentsize
@@ -55,8 +58,8 @@ cdef inline uint64_t push_headers(Stretch* stretches, uint64_t count,
 cdef inline uint64_t list_own_stretches(Stretch* stretches, const ElfFile* elf) noexcept nogil:
     """Fill `stretches` in the order of the file, without overlaps, and return their number.
 
-    Bytes between two are padding. There must be room for three more than there are sections, and
-    all sections must lie in the file.
+    Bytes outside of all stretches are padding. There must be room for three more than there are
+    sections, and all sections with bytes must lie in the file.
     """
     cdef uint64_t i, count = 0, kept_count = 0, offset = 0
     for i in range(elf.count):

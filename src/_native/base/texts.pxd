@@ -31,5 +31,5 @@ cdef inline bint has_text(const void* data, const char* text) noexcept nogil:
 
 
 cdef inline void put_text(void* place, const char* text) noexcept nogil:
-    """Copy a text without its NUL."""
+    """Copy a text to `place`, without its NUL."""
     memcpy(place, text, strlen(text))

@@ -1,4 +1,4 @@
-/* The number of threads that work for a link, and how they share a row of items. */
+/* The number of threads that work for a link, and how they share a sequence of items. */
 #ifndef PYLINK_BASE_THREADS_H
 #define PYLINK_BASE_THREADS_H
 
@@ -8,17 +8,19 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Claim the next `run` items of a row, and return the number of the first. `next` points to the
-   number of the first item that no thread has claimed. */
+/* Claim the next `run` items of a sequence, and return the number of the first, which the caller
+   compares with the count. `next` points to the number of the first item that no thread has
+   claimed. */
 #define claim_items(next, run) __atomic_fetch_add((next), (run), __ATOMIC_RELAXED)
-/* Set a byte to 1 that several threads may set, and none clears. Only the first of them writes:
-   each write would take the cache line away from the others. */
+/* Set to 1 a byte that several threads may set, and none clears. A thread that finds it set writes
+   nothing: each write would take the cache line away from the other threads. */
 static inline void set_mark(uint8_t* mark) {
     if (!__atomic_load_n(mark, __ATOMIC_RELAXED))
         __atomic_store_n(mark, 1, __ATOMIC_RELAXED);
 }
 
-/* The number of threads that work now besides the first of each link; for all native modules. */
+/* The number of threads claimed now, besides the first of each link, for all native modules. Links
+   that asked for a number of threads are not counted. */
 __attribute__((weak, visibility("hidden"))) size_t pylink_helpers;
 /* Bytes to move for which one more thread is used. A second thread moves half of the first 4 MiB;
    starting it takes as long as moving 0.1 MB, a twentieth of that. Besides, a thread whose core has
@@ -29,7 +31,7 @@ __attribute__((weak, visibility("hidden"))) uint64_t pylink_bytes_per_thread = 4
 /* The number of threads that the caller of this thread's link asked for; 0 without a request. */
 __attribute__((weak, visibility("hidden"))) __thread size_t pylink_link_threads;
 
-/* The number of this thread among those that work on a row of items; 0: the thread of the link. */
+/* The number of this thread among those that work on the same items; 0: the thread of the link. */
 static __thread size_t pylink_thread_number;
 
 /* Return how many threads this process may use (base/cores.h). */

@@ -1,9 +1,9 @@
-# Threads for a row of independent items, such as files. No task needs Python, and most wait for
-# memory and page faults, which several cores can do at the same time.
+# Threads for a sequence of independent items, such as files. No task needs Python, and most wait
+# for memory and page faults, which several cores can do at the same time.
 #
 # As many threads work as there are free cores, but no more than the bytes to move are worth
-# (`base/threads.h`). Threads take items in runs, so that a busy core takes fewer. What a task
-# writes depends on its item alone, so results do not depend on which thread has which items.
+# (`base/threads.h`). Threads take a few items at a time, so that a busy core takes fewer. What a
+# task writes depends on its item alone, so results do not depend on which thread has which items.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint64_t
@@ -24,10 +24,12 @@ cdef extern from "base/threads.h" nogil:
 
 cdef enum:
     RUN = 4                     # most items that a thread takes at a time
-    # Least number of runs for each helper, a thread besides the link's, if there are enough items.
+    # Least number of times that each helper, a thread besides the link's, can take items, if there
+    # are enough of them.
     SHARES = 8
-    MOST_THREADS = 32           # most threads that work on one row of items
-    FILE_COST = 16 << 10        # work on the rows of one file, in bytes moved in the same time
+    MOST_THREADS = 32           # most threads that work on the same items, the link's included
+    # Work on the table rows of one file, as the number of bytes that are moved in the same time.
+    FILE_COST = 16 << 10
 
 
 # A function that works on one item, given by number; `context` is what all items share.
@@ -62,7 +64,10 @@ cdef inline void* run_helper(void* argument) noexcept nogil:
 
 
 cdef inline void run_work(ThreadWork* work, size_t helpers) noexcept nogil:
-    """Do the task for all items, with up to `helpers` threads besides this one."""
+    """Do the task for all items, with up to `helpers` threads besides this one.
+
+    `helpers` is less than MOST_THREADS.
+    """
     cdef pthread_t helper[MOST_THREADS]
     cdef size_t started = 0, i
     work.next = 0

@@ -50,7 +50,7 @@ cdef inline void vec_free(Vec* vec) noexcept nogil:
 
 
 cdef inline bint vec_reserve(Vec* vec, size_t count) noexcept nogil:
-    """Make room for `count` rows in all; False without memory, or if the rows are borrowed."""
+    """Make room for `count` rows in all; False without memory, or if borrowed rows are too few."""
     cdef size_t room
     cdef uint8_t* data
     if count <= vec.room:
@@ -81,7 +81,8 @@ cdef inline void* vec_push(Vec* vec) noexcept nogil:
 cdef inline void* vec_push_to_full(Vec* vec) noexcept nogil:
     """Add a row to a Vec that has no room for it, and return the row; NULL without memory.
 
-    A function of its own, so that compilers make no call for a row that there is room for.
+    It is a function of its own so that compilers inline `vec_push`, and a row for which there is
+    room takes no call.
     """
     if not vec_reserve(vec, vec.count + 1):
         return NULL

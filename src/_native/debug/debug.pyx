@@ -4,7 +4,7 @@ A line section is a list of units; each has a header and, per function, one sequ
 the extended opcode `00 09 02` and the 8 relocated bytes of the function's address. The output keeps
 units and headers. The sequences of a unit are sorted by the order of the output's symbols, and
 those of functions that are not in the output are omitted. So sequences are moved whole, and no line
-program is interpreted. `.debug_frame` loses FDEs, and CIEs that no FDE needs.
+program is interpreted. `.debug_frame` loses the FDEs of such functions, and CIEs that no FDE needs.
 `.nv_debug_info_reg_sass` keeps its size. docs/format-notes/family-c-debug.md has the evidence.
 
 The tables that functions take and return are packed little-endian rows (structs in debug/rows.pxd;
@@ -50,7 +50,7 @@ class MalformedDebugSection(ValueError):
 
 
 cdef uint64_t check_pieces(bytes arena, Blob pieces, Blob rows, size_t row_size) except? 1:
-    """Return the bytes of all pieces; ValueError unless the tables fit each other and the arena.
+    """Return the size of all pieces; ValueError unless the tables fit each other and the arena.
 
     `rows` are the relocations or patches that `pieces` count (PieceRow), each of `row_size` bytes.
     """
@@ -76,7 +76,7 @@ cdef uint64_t check_pieces(bytes arena, Blob pieces, Blob rows, size_t row_size)
 
 
 cdef str text_of(int reason):
-    """Return the text that describes a DebugFault to a user."""
+    """Return the text that describes a DebugFault, from R_CUT_OFF on, to a user."""
     return {
         R_CUT_OFF: "record is cut off",
         R_FORMAT: "record has the other DWARF length format",
@@ -100,7 +100,7 @@ cdef object raise_fault(const RebuildFault* fault):
 
 
 cdef uint64_t start_rebuild(Rebuilt* section, bytes arena, Blob pieces, Blob relocs) except? 1:
-    """Check the tables and enter them into `section`; return the bytes of all pieces."""
+    """Check the tables and enter them into `section`; return the size of all pieces in bytes."""
     cdef uint64_t total = check_pieces(arena, pieces, relocs, sizeof(RelocRow))
     section.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
     section.pieces = <const PieceRow*>pieces.rows
@@ -125,7 +125,7 @@ def rebuild_line(bytes arena not None, Blob pieces not None, Blob relocs not Non
                  Blob headers not None, Blob patches not None, *, bint ended=False):
     """Rebuild `.debug_line` or `.nv_debug_line_sass`: (contents, kept relocations, units)."""
     # `headers` are the mercury forms of the `pieces`, `patches` the fields that the link resolved
-    # in them. With `ended`, a unit without sequences gets the opcode that ends one.
+    # in them. With `ended`, a unit whose new program is empty gets the opcode that ends a sequence.
     cdef Rebuilt section
     cdef const PieceRow* twin_rows = NULL
     cdef const DebugPatchRow* patch_rows = <const DebugPatchRow*>patches.rows
@@ -159,7 +159,7 @@ def rebuild_line(bytes arena not None, Blob pieces not None, Blob relocs not Non
 def rebuild_frame(bytes arena not None, Blob pieces not None, Blob relocs not None):
     """Rebuild `.debug_frame` (64-bit DWARF): (contents, kept relocations)."""
     cdef Rebuilt section
-    cdef Vec places
+    cdef Vec places             # uint64_t, by RelocRow: offset of its field in the new section
     cdef Scratch scratch
     cdef uint64_t total = start_rebuild(&section, arena, pieces, relocs)
     cdef bint done
@@ -177,6 +177,8 @@ def rebuild_frame(bytes arena not None, Blob pieces not None, Blob relocs not No
 
 def rebuild_reg_sass(bytes arena not None, Blob pieces not None, bytes names not None):
     """Concatenate `.nv_debug_info_reg_sass`; ranges of functions that `names` lacks become 0."""
+    # `names` are those of the output's functions, each with a NUL. Only the first record of each
+    # keeps its ranges.
     cdef Rebuilt section
     cdef uint64_t names_size = PyBytes_GET_SIZE(names)
     cdef const uint8_t* text = <const uint8_t*>PyBytes_AS_STRING(names)

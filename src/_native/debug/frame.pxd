@@ -17,7 +17,7 @@ cdef inline bint move_piece_frames(Rebuilt* section, const PieceRow* piece,
                                    uint64_t* places) noexcept nogil:
     """Append the records (CIEs and FDEs) of one piece that stay; False with a fault.
 
-    `places`, by RelocRow, gets the offsets of relocated fields in the new section. An FDE without
+    `places`, by RelocRow, gets the offset of the relocated field in the new section. An FDE without
     relocation stays. The CIE of a function inside of another one (-ewp) has a relocation, too,
     against the other function.
     """
@@ -25,9 +25,10 @@ cdef inline bint move_piece_frames(Rebuilt* section, const PieceRow* piece,
     cdef const FunctionRef* refs = <const FunctionRef*>section.refs.data
     cdef uint64_t start = 0, length         # of the record at hand, in the piece
     cdef uint64_t cie = 0, cie_size = 0     # of the last CIE, in the piece
-    cdef uint64_t cie_base = 0              # its offset in the new section
+    cdef uint64_t cie_base = 0              # of the last CIE that stays, in the new section
     cdef bint is_new_cie = False            # the last CIE is not in the new section yet
-    # The first reference that FDEs, and the first that CIEs, have not passed yet.
+    # Numbers in `refs`: the first at or after the address of the last FDE, and the first after the
+    # last CIE that stays.
     cdef size_t next_ref = 0, next_in_cie = 0
     while start < piece.size:
         if piece.size - start < FDE_ADDRESS:
@@ -70,9 +71,12 @@ cdef inline bint move_piece_frames(Rebuilt* section, const PieceRow* piece,
 
 
 cdef inline bint move_all_frames(Rebuilt* section, Vec* places) noexcept nogil:
-    """Rebuild the whole section; False with a fault. `places` is an empty Vec of uint64_t."""
+    """Rebuild the whole section; False with a fault.
+
+    `places` is an empty Vec of uint64_t, memory for the new offset of each RelocRow's field.
+    """
     cdef uint64_t reloc = 0, row
-    cdef uint64_t* addresses
+    cdef uint64_t* addresses                # the elements of `places`
     cdef size_t i
     if not vec_reserve(places, section.reloc_count):
         return set_rebuild_fault(&section.fault, 0, R_MEMORY)

@@ -1,5 +1,5 @@
 # Line sections, `.debug_line` and `.nv_debug_line_sass`: units move with their headers, sequences
-# move whole, no program is interpreted. Some releases close a program without sequences with the
+# move whole, no program is interpreted. From CUDA 13.5 on, a program that is empty then gets the
 # opcode that ends a sequence. A unit with the sequences of three functions, for example:
 #
 #     input     header    sequence of h (dead)    of g (symbol 7)    of f (symbol 5)
@@ -58,8 +58,8 @@ cdef inline bint move_piece_unit(Rebuilt* section, const uint8_t* data, LineUnit
                                  FunctionRef* refs, size_t count) noexcept nogil:
     """Append one unit of the piece `data`; False with a fault.
 
-    `refs` are the `count` references of its sequences, by offset. Those that stay are sorted by the
-    order of the output's symbols.
+    `refs` are the `count` references of its sequences, by offset. The sequences that stay are
+    sorted by the order of the output's symbols.
     """
     cdef uint64_t first_sequence = unit.end, length
     cdef size_t i, live = 0
@@ -103,7 +103,7 @@ cdef inline bint patch_headers(Rebuilt* section, const PieceRow* twin_piece,
     """
     cdef const LineUnit* unit = <const LineUnit*>units.data
     cdef const LineUnit* twin
-    cdef FunctionRef* ref
+    cdef FunctionRef* ref       # the patches of the piece, by offset
     cdef size_t u = 0           # number of the unit, the same in both forms
     cdef uint64_t i, value, count = twin_piece.count
     if not read_units(section.arena + twin_piece.offset, twin_piece.size, twins, &section.fault):
@@ -137,13 +137,14 @@ cdef inline bint move_piece(Rebuilt* section, size_t piece, uint64_t first, Vec*
                             Vec* unit_rows) noexcept nogil:
     """Append the units of one piece, whose relocations begin at RelocRow `first`.
 
-    `units` is filled with its units, `unit_rows` gets a UnitRow for each. False with a fault.
+    `units` is filled with the units of the piece, `unit_rows` gets a UnitRow for each. False with a
+    fault.
     """
     cdef const uint8_t* data = section.arena + section.pieces[piece].offset
     cdef UnitRow* row
     cdef LineUnit* unit
     cdef FunctionRef* ref
-    cdef size_t u, low = 0, high
+    cdef size_t u, low = 0, high    # the references of unit `u` are those from `low` to `high` - 1
     if not read_units(data, section.pieces[piece].size, units, &section.fault):
         return False
     if not read_refs(section, first, section.pieces[piece].count, PREFIX):

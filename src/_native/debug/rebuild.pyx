@@ -1,4 +1,4 @@
-"""Rebuilding of debug sections from sm_100 on: between the tables of the link and `debug`.
+"""Rebuilding of debug sections from sm_100 on: converts between the link's tables and `debug`.
 
 From sm_100 on every debug section exists twice: plain, with offsets of machine code, and as
 `.nv.merc.*`. nvlink concatenates the mercury ones, but makes plain lines, frames and registers
@@ -17,8 +17,8 @@ of the link. `.debug_line` of two files, as an example:
 2. `list_header_patches` lists fields of line headers for which only the mercury section has a
    relocation. `list_live_names` has the functions of the output, which decide on register ranges.
 3. `adopt_sections` enters the sizes of the new sections, and the relocations that stay.
-4. `retarget_units` corrects references to line units, which have moved: `.debug_info` of a second
-   stage refers to them by offset.
+4. `retarget_units` corrects references to line units, which have moved: if an input is an output of
+   `-r`, its `.debug_info` refers to them by offset.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -68,13 +68,13 @@ cdef enum:
     PART_SHIFT = 29
 
 
-# A section while its pieces are listed.
+# A debug section, plain or mercury, while its pieces are listed.
 ctypedef struct Rebuild:
     ObjectsView objects
     MergedView merged
-    OutNumber out               # the OutRow with the pieces
-    uint32_t* symbol_order      # by entity: place of its symbol in the output's order
-    RebuildCounter row          # the first RebuildRow or FixupRow that no walk has passed yet
+    OutNumber out               # OutRow of the section
+    uint32_t* symbol_order      # by entity: place of its symbol in the output's order, or 0
+    RebuildCounter row          # the next RebuildRow (list_pieces) or FixupRow (list_patches)
     Vec pieces                  # PieceRow: what each input has of the section
     Vec inputs                  # SectionNumber: the input section of each piece
     Vec relocations             # RelocRow: of all pieces, one after the other
@@ -170,7 +170,7 @@ cdef bint list_relocation(Rebuild* rebuild, const RebuildRow* row) noexcept nogi
     number[0] = <RebuildNumber>rebuild.row
     relocation.r_offset = row.offset
     relocation.target = rebuild.symbol_order[row.entity] if row.entity >= 0 else 0
-    # Outcomes of functions have the numbers of DebugOutcome; all others are OTHER.
+    # RebuildOutcomes of functions have the numbers of DebugOutcome; all others become OTHER.
     relocation.outcome = min(row.outcome, <uint32_t>OTHER)
     return True
 
@@ -180,7 +180,7 @@ def list_header_patches(MergedTables merged not None, OutNumber out):
     # Returns PieceRows and DebugPatchRows. Both are empty if no field was resolved, or if a piece
     # has no twin.
     cdef Rebuild rebuild
-    cdef size_t i, plain_count = 0
+    cdef size_t i, plain_count = 0      # number of pieces of the plain section
     cdef Scratch scratch
     start_rebuild(&rebuild, merged, merged.outs.rows[out].merc)
     scratch_init(&scratch)

@@ -50,7 +50,7 @@ cdef packed struct PieceRow:
 # A relocation of a piece.
 cdef packed struct RelocRow:
     uint64_t r_offset       # in the piece
-    uint32_t target         # a function with outcome LIVE: its place among the output's symbols
+    uint32_t target         # with outcome LIVE: the function's place among the output's symbols
     uint32_t outcome        # DebugOutcome
 
 # A resolved field of a line header.
@@ -70,9 +70,9 @@ cdef packed struct UnitRow:
     uint64_t base           # offset in the new section
 
 # A relocation of the piece at hand against a function. Line sections have it in the opcode that
-# opens the function's sequence, frames in the address of its FDE.
+# opens the function's sequence, frames in the address of its FDE or in a CIE.
 ctypedef struct FunctionRef:
-    uint64_t offset         # in the piece: of the sequence, or of the address
+    uint64_t offset         # in the piece: of the sequence, or of the field in a frame or header
     uint64_t stop           # in the piece: end of the sequence
     uint64_t row            # number of its RelocRow, or of its DebugPatchRow among the piece's
     uint32_t target         # as in RelocRow
@@ -102,7 +102,7 @@ ctypedef struct Rebuilt:
     Vec out                 # uint8_t: the new section, with room for the bytes of all pieces
     Vec moved               # MovedRow: the relocations that stay
     Vec refs                # FunctionRef, of the piece at hand
-    bint ended              # the release ends a line program without sequences (`end_program`)
+    bint ended              # the release ends a line program that is empty (`end_program`)
     RebuildFault fault
 
 
@@ -141,7 +141,7 @@ cdef inline void sort_refs(FunctionRef* refs, size_t count, Compare compare) noe
 
 cdef inline bint read_refs(Rebuilt* section, uint64_t first, uint64_t count,
                            uint64_t back) noexcept nogil:
-    """List the relocations of one piece against functions in `section.refs`, by offset.
+    """List in `section.refs`, by offset, the relocations of one piece against functions.
 
     The piece has `count` RelocRows from `first` on. The offset of a reference is that of its
     relocation minus `back` bytes. False with a fault.

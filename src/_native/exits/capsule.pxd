@@ -1,6 +1,7 @@
 # The code of one kernel: instructions of 16 bytes (words), and the capsule that counts them.
 #
-# A slot is one instruction, or several that a record expands to. The capsule says which:
+# A slot is one instruction, or those that one record expands to: several, one or none. The capsule
+# says which:
 #
 #     u32           section index of .text
 #     u32           VERSION
@@ -9,9 +10,10 @@
 #     bitmap        one bit per slot, in units of 32 bits
 #     records       one for each slot whose bit is 0, in slot order
 #
-# The record of a slot of several instructions begins with a u16 of 0x50 | count << 7, and 1 in the
-# low nibble when a body follows. The first byte of a body gives its size. A body of HINT tells the
-# compiler something about what follows, and its slot has no instruction.
+# A record is a u16, a body, or a u16 and a body. The u16 is 0x50 | count << 7, with 1 in the low
+# nibble if a body follows. A body alone stands for one instruction. The first byte of a body gives
+# its size. A body of HINT, always alone, tells the compiler something about what follows, and its
+# slot has no instruction.
 #
 # The last slot is the branch to itself that ends the code. Its count also covers the NOPs after it.
 #
@@ -34,7 +36,7 @@ cdef enum:
     CAPSULE_HEADER = 12     # bytes before the bitmap
     CAPSULE_VERSION = 4     # offset of the version
     CAPSULE_SLOTS = 8       # offset of the number of slots
-    VERSION = 0xc0000001U
+    VERSION = 0xc0000001U   # the version after 12.8
     EARLY_VERSION = 4       # the highest hex digit of the version in 12.8
     EARLY_HEADER = 8        # bytes before the bitmap in 12.8
     ONE_WORD = 0x00d0       # record without body for one instruction
@@ -45,7 +47,7 @@ cdef enum:
 ctypedef struct Slot:
     const uint8_t* words    # instructions of the slot
     uint64_t count          # number of instructions
-    const uint8_t* record   # its record in the capsule, which begins with the count if it has one
+    const uint8_t* record   # its record in the capsule; any address without one
     uint64_t record_size    # bytes of the record; 0 without one
     uint64_t offset         # offset of the first instruction in .text
     bint has_record
@@ -92,7 +94,7 @@ cdef inline uint8_t* emit_record(CodeBuffer* buffer, uint64_t size) noexcept nog
 
 cdef inline bint emit_counted(CodeBuffer* buffer, uint64_t count, const uint8_t* body,
                               uint64_t size) noexcept nogil:
-    """Begin a slot of `count` instructions, whose record has a body of `size` bytes.
+    """Begin a slot of `count` instructions, whose record has a body of `size` bytes, or none for 0.
 
     A body without a count stands for one instruction. False without memory.
     """
@@ -161,7 +163,7 @@ cdef inline bint read_record(const uint8_t* data, uint64_t size, uint64_t offset
 
 # A walk over the slots of a capsule and the instructions they stand for.
 ctypedef struct SlotWalk:
-    FileSectionCounter section  # the capsule
+    FileSectionCounter section  # the capsule's section, for faults
     const uint8_t* data         # the capsule
     uint64_t size               # bytes of the capsule
     uint64_t slots              # number of slots
@@ -196,7 +198,10 @@ cdef inline bint start_walk(SlotWalk* walk, const View* capsule, FileSectionCoun
 
 cdef inline bint next_slot(SlotWalk* walk, const View* text, Slot* slot,
                            RewriteFault* fault) noexcept nogil:
-    """Read the next slot of the walk, which must have one; False with a fault."""
+    """Read the next slot of the walk, which must have one; False with a fault.
+
+    `text` is the code.
+    """
     slot.record = walk.data + walk.record_offset
     slot.record_size = 0
     slot.count = 1

@@ -19,7 +19,7 @@ def read_quota(groups: bytes, root: bytes) -> int:
     """
 
 def take_threads(most: int) -> int:
-    """Reserve up to `most` of the threads that this process may use; return how many."""
+    """Reserve up to `most` free threads of this process besides the caller's; return how many."""
 
 def return_threads(count: int) -> None:
     """Release threads that `take_threads` reserved."""

@@ -5,18 +5,19 @@ from pylink._native.results import MergedTables
 def analyze(merged: MergedTables) -> None:
     """Compute registers and stack of every function, O(calls): fills `functions`.
 
-    `stack` is the deepest sum of frames in bytes over the calls, NO_STACK_BOUND once a
-    recursion is reached. A kernel's `regcount` is the largest of all functions it reaches, or its
-    own if `keeps` has a bit: for example, if it or one of them sets the number of registers itself
-    (REG_RECONFIG).
+    `stack` is the deepest sum of frames in bytes over the calls, or NO_STACK_BOUND if the function
+    reaches a recursion or a function that states no bound. A kernel's `regcount` is the largest of
+    its own and those of all functions it reaches. It is its own alone if `keeps` has a bit: for
+    example, if the kernel or such a function sets its number of registers itself (REG_RECONFIG).
     """
 
 def find_recursive(merged: MergedTables) -> tuple[list[int], bool]:
     """Return kernels of unbounded stack, and whether any reaches more registers than its limit.
 
     The kernels are live entities in creation order, without idle ones, each once for every function
-    without a bound that it calls. The second value says whether any kernel reaches a function with
-    more registers than the kernel itself was limited to.
+    without a bound that it calls. The second value says whether any live kernel, not idle, inherits
+    more registers than it was limited to. Idle kernels are those that are neither selected nor
+    launched by device code.
     """
 
 def find_unpatched(merged: MergedTables) -> int:

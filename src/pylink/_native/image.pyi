@@ -67,8 +67,9 @@ def write_header(
     """Write the ELF header, the program headers, and .nv.merc.nv.shared.reserved.0.
 
     `identity` is OS ABI and ABI version as two bytes, e_version, and e_flags, to which this adds
-    the index of .note.nv.cuinfo. `note` is the number of bytes by which nvlink's own
-    .note.nv.tkinfo is longer, `late_compat` the number of bytes of .nv.compat that the mercury file
-    does not have yet: .nv.merc.nv.shared.reserved.0 repeats section headers of that file, so it
-    depends on both. ValueError if the ABI does not have two bytes.
+    the index of .note.nv.cuinfo in bits 24 to 31. `note` is the number of bytes by which nvlink's
+    own .note.nv.tkinfo is longer, `late_compat` the number of bytes of .nv.compat that the mercury
+    file does not have yet: .nv.merc.nv.shared.reserved.0 repeats section headers of that file, so
+    it depends on both. That section is written if the output has it, and not with TRAIT_LEAN_NAMES.
+    ValueError if the ABI does not have two bytes.
     """

@@ -10,8 +10,9 @@ def emit_info(placed: PlacedTables, inherited: bytes, closing: bytes) -> list[in
     """Make the contents of every information section, and add them to `placed`.
 
     `inherited` is the packed table of `pylink.facts.inheritance`, `closing` the records with which
-    the list of each function ends. Returns the entities of kernels for single CTAs that reach
-    code for pairs of CTAs, or the other way around, in the order of their sections.
+    the .nv.info.F of each function ends; its mercury twin does not have them. Returns the entities
+    of kernels that use tcgen05 by single CTAs and reach code that uses it by pairs of CTAs, or vice
+    versa, in the order of their sections.
     """
 
 def has_file_records(merged: MergedTables) -> bool:

@@ -1,6 +1,7 @@
 """Layout: values of symbols, order and indices of sections and symbols, file offsets.
 
-Sizes, offsets and alignments are bytes. Each function fills columns of `placed`, which it names.
+Sizes, offsets and alignments are bytes. A function that takes `placed` fills columns of it, which
+its docstring names.
 """
 
 from pylink._native.results import PlacedTables
@@ -9,7 +10,7 @@ from pylink._native.tables import Outs
 def assign_values(placed: PlacedTables) -> None:
     """Assign offsets of data symbols in their sections: fills `values`, `homes` and `outs`.
 
-    Common symbols are appended to .nv.global. `shared` places shared variables.
+    Common symbols are appended to .nv.global. The module `shared` places shared variables.
     """
 
 def order(placed: PlacedTables, *, has_file_records: bool) -> None:

@@ -11,10 +11,10 @@ class Measured:
 
     `elf_type` is e_type of a cubin. `unit` are bytes that identify the source file, or empty. The
     fingerprints `exact` and `like` of a linked cubin cover everything except for notes and the SM
-    number; `like` also ignores EIATTR_SW2861232_WAR, which only some chips need. Other payloads
-    have empty ones. `same_as` is the number of the entry with equal contents that is compressed
+    number; `like` also ignores EIATTR_SW2861232_WAR, which only some chips need. Both are empty for
+    other payloads. `same_as` is the number of the entry with equal contents that is compressed
     instead of this one, or -1. `frame_size` is the size of the Zstandard frame in bytes, 0 if none
-    was made; `frame` is then None, as also without `keep_frames`.
+    was made. `frame` has its bytes; it is None without a frame, and without `keep_frames`.
     """
 
     elf_type: int

@@ -11,5 +11,6 @@ def merge(merged: MergedTables) -> None:
     """Create the sections and symbols of the output, and decide about each relocation.
 
     Fills `outs`, `out_symbols`, `emitted`, `fixups`, `rebuilds`, `out_of`, `base`, `referenced`,
-    `array_align`, `prototype_offsets`, `shstrtab` and `strtab`. The layout adds to the last.
+    `array_align`, `prototype_offsets`, `shstrtab` and `strtab`. The layout appends the names of
+    mercury sections to .shstrtab and, with TRAIT_LEAN_NAMES, writes both string tables anew.
     """

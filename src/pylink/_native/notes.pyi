@@ -6,9 +6,9 @@ from pylink._native.tables import Blob
 class VirtualArchs:
     """The lowest and highest SM number of the PTX that inputs were compiled from.
 
-    `lowest_file` is the first file with the lowest number, `lowest_count` how many have it;
-    `highest_file` is the first file with the highest one. If no input states a number, the files
-    are -1 and all else is 0.
+    `lowest_file` is the first file with the lowest number, `lowest_count` the number of files that
+    have it; `highest_file` is the first file with the highest number. If no input states a number,
+    both files are -1 and all else is 0.
     """
 
     lowest: int
@@ -29,8 +29,8 @@ def has_attribute(objects: ObjectTables, attribute: int) -> bool:
 def fastpath_bits(merged: MergedTables) -> int:
     """Return the bits of CAN_FASTPATH_FINALIZE that the output has because of its code: 8 or 0.
 
-    They are 0 if a file whose attributes lack bit 3 has an instruction that keeps code off the fast
-    path of nvlink's finalizer.
+    They are 0 if linked code has an instruction that keeps it off the fast path of nvlink's
+    finalizer, and the CAN_FASTPATH_FINALIZE of its file lacks the bit 8.
     """
 
 def merge_compat(

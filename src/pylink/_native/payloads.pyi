@@ -23,8 +23,9 @@ def gather(
     decompressed by several threads. `produce(i)` returns the bytes of pick `i`. It is called, one
     by one, for payloads that are in no arena or not PICK_GOOD, or could not be decompressed. If it
     returns another number of bytes than the row says, the payload is empty in `extents`. A large
-    arena lies in `pages`. Exceptions of `produce` are passed on; `ValueError` for a place outside
-    of its arena, `MemoryError` if memory is exhausted.
+    arena lies in `pages`, if these are given. Exceptions of `produce` are passed on; `IndexError`
+    for a pick whose arena is not in `arenas`, `ValueError` for a place outside of its arena,
+    `MemoryError` if memory is exhausted.
     """
 
 class Tail:
@@ -38,6 +39,7 @@ class Tail:
 def gather_in_place(picks: bytes, arenas: list[bytes], tail: Tail) -> tuple[bytes, bytes] | None:
     """Return what `gather` returns; uncompressed payloads in the arena of `tail` are not copied.
 
-    Others are copied or decompressed into the tail. None if the tail is too short, if `gather`
-    would call `produce`, or if payloads in place are not in order at multiples of 8.
+    Others are copied or decompressed into the tail. None if the tail is too short, or if `gather`
+    would call `produce`. Also None if a payload that is not copied is not at a multiple of 8, or
+    begins before the end of the payload of the pick before it.
     """

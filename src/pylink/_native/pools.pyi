@@ -1,9 +1,9 @@
 """Places the pools of functions (docs/format-notes/literal-pools.md).
 
-`.nv.constant2.F` of a device function is not a section of an executable: its bytes are appended
-to the pool of every kernel that reaches F, at one offset for all of them. So are the pools of
-copies of a weak function that lost against an earlier one. The table of pools has a PoolRow for
-each such piece (`tables/poolrows.pxd`).
+`.nv.constant2.F` of a device function is not a section of an executable, if it has constants: its
+bytes are appended to the pool of every kernel that reaches F, at one offset for all of them. So are
+the pools of copies of a weak function that lost against an earlier copy. The table of pools has a
+PoolRow for each such piece (`tables/poolrows.pxd`).
 """
 
 from pylink._native.results import MergedTables
@@ -19,7 +19,8 @@ def cut_pools(merged: MergedTables) -> Sections:
 def place_pools(merged: MergedTables) -> None:
     """Place the pools that are appended to pools of kernels or functions: fills `pools`.
 
-    Those of device functions go to the kernels that reach them, that of the last input section
-    first. With -r they stay sections: only pools of copies that lost are appended, to the pool of
-    their function.
+    In an executable, pools of device functions go to the kernels that reach them, the pool of the
+    last input section first. The pool of a device function stays a section with -r, if it has no
+    constants, or if only copies that lost have pools. Then the pools of its lost copies are
+    appended to it. Those of a kernel's lost copies are always appended to the kernel's pool.
     """

@@ -21,7 +21,10 @@ def find_debug_section(merged: MergedTables, name: bytes) -> int:
 def list_debug_pieces(
     merged: MergedTables, out: int
 ) -> tuple[Pieces, PieceRelocations, RebuildNumbers, PieceSections]:
-    """List the pieces of the section with OutRow `out`, and their relocations."""
+    """List the pieces of the section with OutRow `out`, and their relocations.
+
+    A piece is what one input contributes to the section.
+    """
 
 def list_header_patches(merged: MergedTables, out: int) -> tuple[Pieces, HeaderPatches]:
     """List the mercury twins of the pieces of a line section, and their resolved header fields.
@@ -39,5 +42,6 @@ def adopt_sections(merged: MergedTables, results: list[RebuiltSection]) -> None:
 def retarget_units(merged: MergedTables, inputs: PieceSections, units: LineUnits, out: int) -> None:
     """Update references to line units to their new offsets, in `fixups` and `emitted`.
 
-    `inputs` and `units` describe the rebuilt section with OutRow `out`.
+    `out` is the OutRow of the rebuilt section, `inputs` the input sections of its pieces, `units`
+    its line units.
     """

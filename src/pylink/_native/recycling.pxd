@@ -4,7 +4,8 @@ from libc.stdint cimport uint64_t
 
 
 cdef class RecycledPages:
-    cdef list ranges            # each arena, and the address and bytes of recycled pages in it
+    # Tuples: an arena, the address of the recycled pages in it, and their number of bytes.
+    cdef list ranges
     cdef int process            # id of the process that made the last of these arenas
     # Return whether an arena of `size` bytes gets recycled pages.
     cdef bint can_fill(self, uint64_t size)

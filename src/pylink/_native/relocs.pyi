@@ -1,8 +1,8 @@
 """Relocation arithmetic: values of resolved relocations.
 
-S is the symbol's offset in its section (sections have address 0), A the addend. `Patches` have a
-row for each field: `offset` in the image, `value` S + A or, if `implicit` says that the field
-itself holds A, S. `image.write_contents` writes them.
+S is the symbol's offset in its section (sections have address 0), A the addend. A row of `Patches`
+is for one field, at `offset` in the image. Its `value` is S + A; it is S alone if `implicit` says
+that the field itself holds A. `image.write_contents` writes the fields.
 """
 
 from pylink._native.results import PlacedTables

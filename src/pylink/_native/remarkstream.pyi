@@ -10,11 +10,13 @@ Arg = tuple[str, str, str | None, int, int]
 class Remark:
     """A remark: the decision `name`, of a `kind`, that the pass `pass_name` made on `function`.
 
-    `function` is the name of a function, variable or section. `file`, `line` and `column` say where
-    it is in the source; lines and columns count from 1, and 0 is unknown. `hotness` is the number
-    of bytes that the decision concerns. `args` are the parts of the message, with values as text.
-    Pass, name, function and keys must not be empty, since readers reject such remarks. Lines and
-    columns are limited to 32 bits, hotness to 64.
+    `kind` is a number from 1 to 6, as in LLVM's bitstream (`pylink.remarks.record`). `function` is
+    the name of a function, variable or section. `file`, `line` and `column` say where it is in the
+    source; lines and columns count from 1, and 0 is unknown. `hotness` is the number of bytes that
+    the decision concerns. `args` are the parts of the message, with values as text. Pass, name,
+    function and keys must not be empty, since readers reject such remarks. Larger lines and columns
+    become the largest number of 32 bits, a larger hotness that of 64. `ValueError` for another kind
+    and for an empty pass, name or function.
     """
 
     kind: int

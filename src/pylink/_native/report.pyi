@@ -1,6 +1,6 @@
 """Resource use of kernels (-v) and the call graph, for links that print them.
 
-Functions and kernels are numbers of entities.
+Functions and kernels are numbers of entities, except in `callees`.
 """
 
 from pylink._native.results import MergedTables, PlacedTables
@@ -12,10 +12,10 @@ def sum_memory(outs: Outs) -> tuple[int, list[tuple[int, int]]]:
 class KernelUse:
     """The resources of a kernel of the output; with -r without those of functions that it calls.
 
-    `stack` is in bytes, 0 with -r: only the kernel's own frame if the depth of its calls has no
-    bound, or if it inherits nothing (KEEPS_ALL).
-    `shared` is the size of .nv.shared.K in bytes, with the memory that the system reserves. `banks`
-    lists (bank, bytes) of the kernel's own constant banks.
+    `stack` is in bytes, and 0 with -r. It is only the kernel's own frame if the depth of its calls
+    has no bound, or if it inherits nothing (KEEPS_ALL). `shared` is the size of .nv.shared.K in
+    bytes, with the memory that the system reserves there. `banks` lists (bank, bytes) of the
+    kernel's own constant banks.
     """
 
     entity: int
@@ -31,9 +31,9 @@ def list_kernel_use(placed: PlacedTables) -> list[KernelUse]:
 class FunctionCalls:
     """A function and the functions that it calls.
 
-    `registers` is -1 if no input defines the function. `callees` are the called functions, the last
-    call first: their numbers in the list that `list_calls` returns, from 1. An indirect call stands
-    for all functions of its prototype whose address is taken.
+    `registers` is its own count, -1 if no input defines it. `callees` are the called functions, the
+    last call first: their numbers in the list that `list_calls` returns, from 1. An indirect call
+    stands for all functions of its prototype whose address is taken.
     """
 
     entity: int

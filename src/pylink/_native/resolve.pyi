@@ -50,21 +50,26 @@ def select_unborrowed(merged: MergedTables, borrowed: bytes, selected: Marks) ->
     """Return, by entity, whether it is a `selected` kernel that no other image registers.
 
     `selected` is by entity, or empty for all. `borrowed` has a byte per file: 1 for a file of a
-    module that another image registers. A kernel that a borrowed file mentions first counts if code
-    takes its address, to launch it. `ValueError` for arguments of wrong lengths.
+    module that another image registers. If the first file that mentions a kernel is borrowed, the
+    result says only whether device code takes the kernel's address, to launch it, be it selected or
+    not. `ValueError` for arguments of wrong lengths.
     """
 
 def find_uncalled(merged: MergedTables) -> list[int]:
     """Return the functions (entities) whose address is taken and that `find_live` did not reach.
 
-    In creation order.
+    They are in creation order, without kernels.
     """
 
 def find_unselected(merged: MergedTables) -> list[int]:
     """Return the kernels (entities) that are removed since they are not selected.
 
-    In creation order.
+    They are in creation order.
     """
 
 def find_undefined(merged: MergedTables) -> list[int]:
-    """Return the entities that an executable needs but no input defines, in creation order."""
+    """Return the entities that an executable needs but no input defines, in creation order.
+
+    A function whose address is taken is needed, even if only dead code takes it. Functions of the
+    driver are omitted.
+    """

@@ -5,9 +5,11 @@ from pylink._native.results import MergedTables, PlacedTables
 def record_resolved(merged: MergedTables) -> None:
     """List the resolved relocations of each section S in its `.nv.resolvedrela.S`.
 
-    Appends a row to `emitted` for each of `fixups` that has such a list and whose symbol the output
-    has, from sm_100 on only for shared variables that code names; each list has the newest first.
-    Records of mercury relocations get their sections here, in `outs`, as twins of the plain ones.
+    Appends a row to `emitted` for each of `fixups` that has such a list and is not just cleared. It
+    must not name a symbol that the output lacks, a unified table, or `.nv.ptx.const0.size`. From
+    sm_100 on, it must also be in code and name a shared variable. Each list has the newest row
+    first. Lists of mercury relocations get their sections here, in `outs`, as twins of the plain
+    ones.
     """
 
 def refers_to_deleted_array(placed: PlacedTables, reserved: int) -> bool:

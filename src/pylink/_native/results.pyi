@@ -83,10 +83,10 @@ class MergedTables(Result):
     meets them. By entity: `functions`, `referenced` (any code refers to it), `array_align` (with
     -r: the largest alignment stated by extern arrays that a kernel's own code names, 1 if not
     stated, 0 without arrays). By input section: `section_function`, the function to whose copy it
-    belongs, and `section_resolution`, what became of that copy; `stand_ins`, the section that
-    replaces it (empty if nothing folds); `out_of`, its output section; `base`, its offset there.
-    Prototypes are strings: `prototypes` are their arena offsets, `prototype_offsets` their offsets
-    in .strtab.
+    belongs, or -1, and `section_resolution`, what became of that copy; `stand_ins`, the section
+    that replaces it, or -1 (the column is empty if nothing folds); `out_of`, its output section, or
+    -1; `base`, its offset there. Prototypes are strings: `prototypes` are their arena offsets,
+    `prototype_offsets` their offsets in .strtab.
     """
 
     def __init__(self, objects: ObjectTables, **tables: Table[object] | bytes) -> None: ...
@@ -119,9 +119,11 @@ class SharedTables(Result):
     """Shared variables, their users and their layout.
 
     `variables`, `uses` and `extern_uses` are the input of the layout of shared memory. Its result
-    are `offsets`, the address of each variable; `kernels`; and `ties`, by entity of a device
-    function (with -g of an array) the address of its extern arrays. `variable_entities` and
-    `kernel_entities` have the entity of each variable and kernel.
+    are `offsets`, the address of each variable; `kernels`, the sizes of each kernel; and `ties`, by
+    entity of a device function (with -g of an array) the address of its extern arrays.
+    `variable_entities` and `kernel_entities` have the entity of each variable and kernel.
+    `kernel_count` is the number of kernels, `tie_count` that of the rows of `ties`, one for each
+    entity.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
 """The sections of many cubins in an arena as columns (names, sizes, digests), for an index."""
 
 # Packed rows of objects, which are the cubins; the columns of sections, as in
-# `pylink.fleet.columns.SECTIONS`, but with names as numbers (int32); dictionaries of the families
-# (such as `.text`) and the suffixes in names, with the end of each (int64, a 0 in front), and text.
+# `pylink.fleet.columns.SECTIONS`, but with names as numbers (int32); and two dictionaries, of the
+# families (such as `.text`) and of the suffixes in names. A dictionary has two parts: the end of
+# each of its texts (int64, after a 0), and the texts, joined.
 Columns = tuple[bytes, tuple[bytes, ...], tuple[bytes, bytes], tuple[bytes, bytes]]
 
 def list_sections(arena: bytes, extents: bytes, first: int, hasher: int) -> Columns:

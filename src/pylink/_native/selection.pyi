@@ -17,7 +17,7 @@ def select(
 def find_missing(arena: bytes, extents: bytes, *, with_driver: bool = False) -> list[bytes]:
     """Return the names that these files use and do not define, sorted.
 
-    `extents` are like those of `select`. Functions of the driver are omitted, except `with_driver`.
-    Dead code counts, so an executable may lack fewer names. `IndexError` for an extent outside the
-    arena.
+    `extents` are like those of `select`. Functions of the driver are omitted, but not with
+    `with_driver`. Names of local and of undefined weak symbols are omitted, too. Dead code counts,
+    so an executable may lack fewer names. `IndexError` for an extent outside the arena.
     """

@@ -18,19 +18,19 @@ extern use kernel u32, tie i32,           the same for extern arrays; the tie is
 `owner` is a kernel, or -1 for a variable of `.nv_debug.shared`, or -2 for an own variable of a
 kernel that is not linked. `flags`: 1 some code of any input, dead code too, refers to it; 2 it
 is an unsized extern array, 4 its alignment is what its symbol says, 8 it is the shared memory of a
-whole program, whose section stays even without bytes. Creation order is file after file, symbol
-table order, a name that is defined later than first mentioned at its definition.
+whole program, whose section stays even without bytes. Creation order goes file by file, and in each
+through the symbol table. A name that is mentioned before its definition stands at the definition.
 
 Out:
 
 ========== ============================== =====================================================
 offset     i64                            one per variable; -1 for one without a place
-kernel     size u64, alignment u64,       size and sh_addralign of `.nv.shared.K` and the
-           extern i64, flags u32          address of extern arrays in its own code, -1 without;
+kernel     size u64, alignment u64,       size and sh_addralign of `.nv.shared.K`, and the address
+           extern i64, flags u32          of the extern arrays that it or its callees use, or -1;
                                           flags: 1 the section survives, 2 it has a symbol.
                                           One row more than kernels, for `.nv_debug.shared`
 tie        i64                            address of extern arrays in that function (with `-g`,
-                                          of that array), or -1 for one no kernel reaches
+                                          of that array), or -1 if no kernel reaches it
 ========== ============================== =====================================================
 """
 
@@ -52,7 +52,8 @@ def layout_shared(
     `reserves` (`--disable-smem-reservation`) all are as before sm_90.
     `keeps_common` (`-g` and `--preserve-relocs`): `.nv_debug.shared` has the size of the
     part that kernels have in common, not 0. `aligns_arrays`: the size of a kernel that uses an
-    array is a multiple of its alignment, and with `ties_arrays` (`-g`) so is the address.
+    extern array is a multiple of the kernel's alignment, and with `ties_arrays` (`-g`) so is the
+    address of the array.
 
     `ValueError` for sizes over 32 bits, `IndexError` for rows that name no variable, kernel or
     tie.

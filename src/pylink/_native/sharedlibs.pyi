@@ -11,5 +11,6 @@ def find_symbols(
     DYNAMIC of `pylink.rowformats`, each with a DynamicKind (`pylink.facts.picknumbers`). The state
     is NO_CODE for a library with neither relocatable device code nor a device link of such code,
     and for any other file. Offsets of names in the rows are relative to `offset`. `has_runtime`
-    says that the library contains a CUDA runtime. `IndexError` for a file that runs past the data.
+    says that the library contains a CUDA runtime: it needs `dlsym`, but no function of a runtime
+    from another file. `IndexError` for a file that runs past the data.
     """

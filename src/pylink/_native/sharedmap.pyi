@@ -1,4 +1,4 @@
-"""Converts between the tables of the link and `pylink._native.shared`."""
+"""Converts between the tables of the link and those of `pylink._native.shared`."""
 
 from pylink._native.results import MergedTables, PlacedTables, SharedTables
 

@@ -6,8 +6,8 @@ class Twins:
     """Equal rows, and the work that finding them took.
 
     `leaders` has for each row the first row that is equal to it (packed int64). `comparisons` is
-    the number of pairs of buffers compared, `bytes_compared` the bytes up to their first
-    differences.
+    the number of pairs of buffers compared (those of different lengths are not), `bytes_compared`
+    the sum of their bytes up to and with the first difference.
     """
 
     leaders: bytes

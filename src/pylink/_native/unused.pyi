@@ -8,7 +8,7 @@ def drop_constants(merged: MergedTables, names: list[bytes], limit: int) -> Sect
 
     `limit` is the room in the file-scope constant bank in bytes. Returns the same object if all
     constants fit, or the used ones do not. A dropped section has no bytes and no
-    relocations; its variables get the flag INTERNAL in `entities`, so they have no symbols.
+    relocations; its variables get the flag EF_INTERNAL in `entities`, so they have no symbols.
     Variables whose name contains one of `names`, in which a star matches any characters, count as
     used.
     """

@@ -11,6 +11,6 @@ def frame_of(payload: bytes, level: int, *, checked: bool = True) -> bytes | Non
 
     It calls the library of the package `zstandard`, so the frame is equal to the package's.
 
-    None if `open_library` found no library that compresses, or decompressing does not give the
-    payload.
+    None if `open_library` found no library that compresses, if compressing fails, or if
+    decompressing does not give the payload.
     """

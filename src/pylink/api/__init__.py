@@ -2,5 +2,5 @@
 
 `linker.link` and `linker.Linker` link, `options.LinkOptions` holds common options of links,
 `inputs.Input` describes an input, `result.LinkResult` is the result of a link. `generate` writes
-`keywords` and `options` from the option table.
+the modules `keywords` and `options`, and the reference in docs/python.md, from the option table.
 """

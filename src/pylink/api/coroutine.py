@@ -73,7 +73,7 @@ async def alink(
             return await asyncio.shield(task)
     except asyncio.CancelledError:
         task_cancelled.set()
-        while not task.done():  # this task may be cancelled again while it waits
+        while not task.done():  # the caller's task may be cancelled again meanwhile
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([task])
         if not task.cancelled():

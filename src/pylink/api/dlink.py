@@ -175,7 +175,8 @@ def _check_archs(names: list[str]) -> None:
 def _set_options(request: Request, values: dict[str, Value]) -> None:
     """Set the options of the links, and those that are also options of the step.
 
-    Raises TypeError for an option that the step sets itself, and for one that writes a file.
+    `values` are the options of the call, by attribute. Raises TypeError for an option that the step
+    sets itself, and for one that writes a file.
     """
     for name in values:
         if name in STEP_OPTIONS or BY_ATTRIBUTE[name].writes:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
         def is_set(self) -> bool:
             """Return whether to cancel the link; called between two phases."""
 
-    # Arguments: the phase that ended, the number of finished phases, the number of all.
+    # Arguments: the phase that ended, the number of finished phases, the number of all. A call that
+    # does several links passes "link", and counts links instead.
     ProgressCall = Callable[[str, int, int], object]
 
 # The phases of every link of cubins; link-time optimization adds others between them.
@@ -115,9 +116,9 @@ class Following:
             raise LinkCancelled
 
     def end_phase(self, tag: str) -> None:
-        """Report a finished phase; LinkCancelled if the link was cancelled before the last one.
+        """Report a finished phase; LinkCancelled if the link was cancelled by now.
 
-        A phase that is not one of PHASES is not reported.
+        After the last phase it is never raised. A phase that is not one of PHASES is not reported.
         """
         if tag in PHASES:
             self.report_progress(tag, PHASES.index(tag) + 1, len(PHASES))

@@ -27,7 +27,8 @@ def growth_html(
 ) -> str:
     """Return HTML of the sentence `caption`, a drawing, the text `fit` on the model, and the rows.
 
-    `curve` has sizes and costs of the model, `names` are those of size and cost.
+    `curve` has pairs of a size and the model's cost for it. `names` are the names of sizes and of
+    costs, with their units. Without rows the result is only the sentence.
     """
     if not table:
         return f"<p>{escape(caption)}</p>"

@@ -115,7 +115,7 @@ class Linker:
         self._log = log
         self._following = (progress, cancel)
         Following(progress, cancel)  # checks the types; each link makes its own
-        # Inputs with their names in diagnostics; None is the file with this path.
+        # Names of inputs in diagnostics, and the inputs; None: the file whose path is the name.
         self._inputs: list[tuple[str, Input | None]] = []
         self._numbers: dict[str, int] = {}  # by name: number of the first input with this name
         self._is_open = True

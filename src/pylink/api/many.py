@@ -223,7 +223,7 @@ def link_many(
 def _to_input(
     source: InputLike, number: int, job: int, converted_inputs: dict[int, Input]
 ) -> Input | str:
-    """Convert input `number` of job `job` (both for errors); a path stays a path.
+    """Convert input `number` of job `job` (both for errors); a path that is a `str` stays as it is.
 
     `converted_inputs`, by `id` of the object, gives the same Input for the same object, so that
     contents are shared.
@@ -242,7 +242,8 @@ def _to_input(
 def _check_outputs(jobs: Sequence[_JobRun], inputs: Sequence[Sequence[LinkInput]]) -> None:
     """Refuse jobs that would write a file that another job writes or reads.
 
-    `inputs` has the result of `inputs` for each job, which names its libraries.
+    Raises ValueError. `inputs` has, for each job, the result of `_JobRun.inputs`, which also has
+    the libraries.
     """
     # By output file: number of the job that writes it, and the path that the job has for it.
     writers: dict[OutputIdentity, tuple[int, str]] = {}
@@ -276,7 +277,7 @@ def _check_outputs(jobs: Sequence[_JobRun], inputs: Sequence[Sequence[LinkInput]
 def _find_files(path: str) -> list[OutputIdentity]:
     """Return the identities of an input and, if it is a thin archive, of the files it names.
 
-    An input that does not exist yet has one, too: a job must not read what another one writes.
+    An input that does not exist yet has an identity, too: a job must not read what another writes.
     """
     file = output_identity(path)
     if file is None:  # such as a pipe, which can be read only once

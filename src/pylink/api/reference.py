@@ -18,11 +18,11 @@ from pylink.diagnostics.levels import Severity
 from pylink.options.help import HELP
 from pylink.tabular.columns import kinds_of, units_of
 
-# Length up to which the reference shows a signature, without the name, in one line.
+# Most characters of a signature, without the name, that the reference shows in one line.
 SIGNATURE_WIDTH = 70
 
 # Names that the reference shows with a signature. Programs never create the other objects, except
-# LinkOptions, whose keywords are in the table of options.
+# LinkOptions, whose keywords are in the list of all options.
 WITH_SIGNATURE = (
     *("Input", "LinkJob", "Linker", "alink", "dlink", "growth", "link", "link_many"),
     *("bench.measure", "bench.read", "dedup.study"),
@@ -57,6 +57,7 @@ TABLES = {
 # Members of public classes that only pylink itself uses.
 INTERNAL = ("add_run", "bare_message", "hide", "input_numbers", "names_place", "short_template")
 
+# The line of docs/python.md that what is generated begins with.
 REFERENCE = "<!-- what follows is generated: python -m pylink.api.generate -->\n"
 
 

@@ -13,7 +13,7 @@ from pylink.subtools.process import ends_within, start_helper
 class Server:
     """The server of a program `pylink`, and the launcher whose processes are its clients.
 
-    RunFailed if the program cannot start a server.
+    RunFailed if the program does not start a server, OSError if the program cannot be run.
     """
 
     def __init__(self, program: str) -> None:

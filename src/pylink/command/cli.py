@@ -1,9 +1,9 @@
 """The command line: nvlink's, plus the commands that nvlink does not have.
 
 `pylink ...` and `pylink link ...` link. The other commands are modules of their own, which are
-loaded on demand. Started under the name `nvlink`, the program accepts only nvlink's command line
-and uses that name in messages. Exit status: 0, 1 after a fatal error, 130 after an interrupt, 255
-after other errors.
+loaded on demand. Started under the name `nvlink`, the program has no commands and only links, and
+uses that name in messages. Exit status of a link: 0, 1 after a fatal error, 130 after an interrupt,
+255 after other errors.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# A link of fewer inputs, without an archive of this size in bytes, does not gain from large pages:
-# it needs less memory than one such page for each of its tables.
+# A link of fewer inputs than MANY_INPUTS, none of them an archive of LARGE_ARCHIVE bytes or more,
+# does not gain from large pages: it needs less memory than one such page for each of its tables.
 MANY_INPUTS = 100
 LARGE_ARCHIVE = 8 << 20
 # From this number of inputs on, a link shows its progress on a terminal.
@@ -54,8 +54,9 @@ def main(
 ) -> int:
     """Run the command line and return the exit status.
 
-    `tool` is the name of the program (default: the name under which it was started). With
-    `owns_process` a link may change how the process allocates memory.
+    `tool` is the name of the program in messages (default: NVLINK if it was started under that
+    name, else TOOL). With `owns_process`, a link or a device-link step may change how the process
+    allocates memory, and a long link shows its progress on a terminal.
     """
     argv_list = list(sys.argv[1:] if argv is None else argv)
     if tool is None:
@@ -137,7 +138,10 @@ def _link(
     *,
     owns_process: bool,
 ) -> None:
-    """Check the options, then link."""
+    """Check the options, then link; LinkError after a fatal error.
+
+    `toolkit` is the release of nvlink that an overlay names for its links, None without one.
+    """
     check(
         line.values,
         sink,
@@ -218,7 +222,10 @@ def _overlay_notes() -> bool | None:
 
 
 def _find_own_binaries() -> str | None:
-    """Return the directory from which this program was started, which may be an overlay's."""
+    """Return the directory from which this program was started; None if it is not found.
+
+    It may be the `bin` of an overlay: a toolkit in which pylink has the place of nvlink.
+    """
     return find_binaries(sys.argv[0], os.environ.get("PATH", os.defpath))
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # All commands except `link`, whose options are also those of `pylink` without a command.
 OTHER_COMMANDS = [name for name in COMMANDS if name != "link"]
 
+# Templates of the scripts for `str.format`: a brace of a script is doubled.
 BASH = """\
 # Completions of pylink for bash. In ~/.bashrc: source <(pylink completion bash)
 _pylink() {{
@@ -152,7 +153,7 @@ def _fish_script() -> str:
     return FISH.format(names="\n".join(names), options="\n".join(options))
 
 
-# The function that returns the script for a shell.
+# The function that returns the script for a shell, by the name of the shell.
 SHELLS: dict[str, Callable[[], str]] = {
     "bash": bash_script,
     "zsh": _zsh_script,

@@ -21,12 +21,21 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
+<<<<<<< HEAD
     """Show help on a topic, or an overview; the status is 1 for an unknown topic, else 0."""
     if list(argv) in ([], ["help"], ["all"]):
+=======
+    """Show help on a topic, or an overview; the status is 1 for an unknown topic, else 0.
+
+    A topic is a command, an option or a diagnostic, looked for in this order; `all` is the help on
+    all commands and all options of a link.
+    """
+    if not argv or list(argv) == ["all"]:
+>>>>>>> b4523a546ab7179ada0d1d7e6960393b3cfae48f
         if sys.stdout is not None:  # None if the process was started with it closed
             write(sys.stdout, full_help_text() if argv[:1] == ["all"] else short_help_text())
         return 0
-    topic = "-".join(argv[:2])
+    topic = "-".join(argv[:2])  # `help dedup index` is `help dedup-index`
     if topic not in COMMANDS:
         topic = argv[0]
     parser = command_parser(topic) if topic in COMMANDS else None
@@ -48,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _refuse(topic: str) -> int:
-    """Report an unknown topic with a suggestion; returns the exit code."""
+    """Report an unknown topic with a suggestion; return the exit status."""
     sink = Sink()
     try:
         configure_sink(sink, {}, terminal_form="text")

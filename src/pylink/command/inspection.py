@@ -36,15 +36,18 @@ from pylink.terminal.arguments import natural_number
 from pylink.terminal.running import WrongArguments, run
 from pylink.terminal.tables import json_text
 
-# Exit statuses.
+# Exit statuses; without --diff, success is EQUAL.
 EQUAL, DIFFERENT, ERROR = 0, 1, 2
 # Differences to show for each section without --limit.
 DEFAULT_LIMIT = 20
-SUMMARY_FUNCTIONS = 10  # number of functions in the summary of a large cubin
+SUMMARY_FUNCTIONS = 10  # rows of each table of bytes in the summary of a large cubin
 
 
 def _sizes_text(image: Image, top: int = 0) -> str:
-    """Return the tables of `pylink size` by part and by function, with `top` rows (0: all)."""
+    """Return the tables of `pylink size` by part and by function.
+
+    Each has its `top` largest rows (0: all rows), and sums.
+    """
     sizes = measure_bytes("cubin", image.data)
     titles = {"part": "Bytes by part", "function": "Bytes by function"}
     return "\n".join(
@@ -148,7 +151,7 @@ def _main(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> None:
-    """Print the parts of each file that the options select."""
+    """Print the parts of each cubin that the options select; with --list, what the files hold."""
     selected = _select_parts(arguments)
     texts, documents = [], []
     for name in arguments.files:
@@ -185,9 +188,10 @@ def _select_parts(arguments: argparse.Namespace) -> list[Part]:
 
 
 def _rows_of_large(arguments: argparse.Namespace, image: Image) -> dict[str, int] | None:
-    """Return the number of rows of each part of a cubin that is too large to be shown whole.
+    """Return the approximate rows by part of a cubin that is too large to be shown whole.
 
-    None for a smaller cubin, or if options select parts or everything.
+    Only parts that can be long are in the result (see `row_counts`). It is None for a smaller
+    cubin, and if options select parts or everything.
     """
     if arguments.parts or arguments.all:
         return None
@@ -198,7 +202,7 @@ def _rows_of_large(arguments: argparse.Namespace, image: Image) -> dict[str, int
 def _summary(label: str, image: Image, rows: dict[str, int]) -> str:
     """Return the summary of a large cubin: header, sizes, and the options that show other parts.
 
-    `rows` has the number of rows of each part.
+    `rows` has the approximate number of rows by the name of a part.
     """
     header, _, _ = PARTS[0].text(image).partition("\nSegments")
     parts = ", ".join(f"--{name} {count:,}" for name, count in rows.items() if count)
@@ -214,7 +218,7 @@ def _summary(label: str, image: Image, rows: dict[str, int]) -> str:
 def _diff(arguments: argparse.Namespace) -> int:
     """Print how two cubins differ; return EQUAL or DIFFERENT.
 
-    UnreadableCubin if a file does not hold exactly one cubin, or it cannot be decoded.
+    UnreadableCubin if a file does not hold exactly one cubin, or has one that cannot be decoded.
     """
     images = []
     for name in arguments.files:
@@ -255,7 +259,8 @@ def _read_parts(
 ) -> list[DeviceCode]:
     """Return the device code in a file; with `arch` only that of one architecture.
 
-    `unpacks` are the kinds of device code whose bytes are needed.
+    `unpacks` are the kinds of device code whose bytes are needed. UnreadableCubin if the file
+    cannot be read or unpacked, or if `_hints_without_code` has a message on it.
     """
     try:
         data = read_incoming(name, is_wanted=is_known)
@@ -276,8 +281,9 @@ def _read_parts(
 
 
 def _hints_without_code(name: str, data: bytes | None = None) -> list[str]:
-    """Return messages about a file, or members of an archive, that contain no device code.
+    """Return messages about a file, or members of an archive, whose device code cannot be read.
 
+    Such a file is not an object, or the host's link-time optimization hides its device code.
     `data` are the contents of the file; if it is None, the file is read.
     """
     hints = find_hidden_code([Input(name, data)])
@@ -285,7 +291,10 @@ def _hints_without_code(name: str, data: bytes | None = None) -> list[str]:
 
 
 def _read_images(name: str, parts: list[DeviceCode]) -> list[tuple[str, Image]]:
-    """Return the cubins with their names; one in a fat binary has its architecture in the name."""
+    """Return the names and images of the cubins in `parts`; UnreadableCubin without one.
+
+    The name of a cubin from a fat binary contains its architecture. `name` is the file's.
+    """
     cubins = [(part, _read_image(part)) for part in parts if part.kind == "cubin"]
     if not cubins:
         raise UnreadableCubin(f"{name}: there is no cubin in it")
@@ -304,7 +313,10 @@ def _read_image(part: DeviceCode) -> Image:
 
 
 def _decode_all(name: str, image: Image) -> None:
-    """Decode all sections once, so that a comparison cannot fail later."""
+    """Decode all sections once, so that a comparison cannot fail later.
+
+    UnreadableCubin if a section is malformed.
+    """
     for section in image.sections:
         read = find_reader(section)
         try:

@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+# Texts of sections of the page pylink(1), in roff.
 DESCRIPTION = f"""\
 .B pylink
 links CUDA device code that was compiled apart: cubins, host objects, fat binaries, archives, PTX

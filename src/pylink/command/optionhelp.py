@@ -12,14 +12,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-# Placeholders, in help texts, of arguments that name files.
+# Placeholders, in help texts, of arguments that name files or directories.
 FILES = ("<file>", "<directory>", "<file or directory>", "FILE", "DIR", "PATH", "DIRECTORY")
 
 
 class OptionHelp:
     """An option: its spellings (the long one first), placeholder of its argument, and help text.
 
-    `argument` is empty for a switch. `choices` are the values if there is a fixed set.
+    `argument` is empty for a switch. `choices` are the allowed values, empty if there is no fixed
+    set.
     """
 
     __slots__ = ("about", "argument", "choices", "spellings")
@@ -32,12 +33,12 @@ class OptionHelp:
 
     @property
     def is_file(self) -> bool:
-        """Whether the argument names a file."""
+        """Whether the argument names a file or a directory."""
         return self.argument.removesuffix(",...") in FILES
 
 
 def link_options() -> list[OptionHelp]:
-    """Return the options of a link, in alphabetical order."""
+    """Return the options of a link that this version has, in alphabetical order."""
     option_helps = []
     for option in sorted(OPTIONS, key=lambda option: option.long.lower()):
         if option.built:

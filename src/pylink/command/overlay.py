@@ -2,14 +2,15 @@
 
 nvcc and clang look for `nvlink` beside themselves or in the toolkit that they are given, not in
 PATH. An overlay is a directory of symbolic links to the parts of a real toolkit, except for
-`bin/nvlink`, which is a link to the program `pylink` or a script that starts it. A file beside it
-has the release of the toolkit, whose nvlink pylink then follows. The toolkit itself stays
-unchanged.
+`bin/nvlink`, which is a link to the program `pylink` or a script that starts it. A file beside
+`bin/nvlink` has the release of the toolkit, whose nvlink pylink then follows. The toolkit itself
+stays unchanged.
 
-`bin/nvcc` is a copy of the program. Under that name it runs `pylink dlink` for device-link steps,
-and the toolkit's nvcc for everything else (`src/_native/launcher/nvcc.h`). It is not a link, so
-that a build which resolves links still finds the overlay around it. `bin/fatbinary` is a copy, too;
-it translates CMake's options for clang and runs the toolkit's fatbinary.
+If the program `pylink` is a native one, `bin/nvcc` is a copy of it. Under that name it runs
+`pylink dlink` for device-link steps, and the toolkit's nvcc for everything else
+(`src/_native/launcher/nvcc.h`). It is not a link, so that a build which resolves links still finds
+the overlay around it. `bin/fatbinary` is a copy, too. It translates the options that CMake writes
+for clang, and runs the toolkit's fatbinary.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 COMPILER = "nvcc"
 PROFILE = "nvcc.profile"
 LINKER = "nvlink"
-# Programs of the toolkit that copies of pylink replace, and the names in the overlay of the links
-# to the toolkit's own programs, which the copies run.
+# By program of the toolkit that a copy of pylink replaces: the name, in the overlay, of the link to
+# the toolkit's own program, which the copy runs.
 PACKER = "fatbinary"
 REPLACED = {COMPILER: "toolkit-nvcc", PACKER: "toolkit-fatbinary"}
 # The directory of libraries in an overlay.
@@ -55,10 +56,12 @@ PROGRAM = "pylink"
 SCRIPT = "pylink-python"
 PATH_PREFIX = b"# pylink is in "
 
-# A file in toolkits of installers, but not in those of wheels, and nvcc's key in it.
+# A file with versions, which toolkits of installers have and those of wheels lack, and the key of
+# nvcc in it.
 VERSION_FILE = "version.json"
 COMPILER_PACKAGE = "cuda_nvcc"
-# Systems truncate the first line of a script at about this length, and split it at blanks.
+# Most bytes of an interpreter's path in the first line of a script. Systems truncate longer lines,
+# and split them at blanks; so SHELL_LAUNCHER has a longer path, or one with blanks.
 LONGEST_INTERPRETER = 120
 
 # The script `nvlink` of an overlay, if there is no native program `pylink` to link to.
@@ -120,9 +123,10 @@ def make_overlay(
 
 
 def _put_in_place(unfinished: str, directory: str) -> None:
-    """Rename `unfinished` to `directory`. A directory that exists is removed last, or put back.
+    """Rename `unfinished` to `directory`, in place of a directory that exists.
 
-    The name is missing only between two renames. A build that runs meanwhile keeps its open files.
+    The replaced directory is removed last, or put back after an error. The name is missing only
+    between two renames. A build that runs meanwhile keeps its open files.
     """
     if not os.path.lexists(directory):
         os.rename(unfinished, directory)
@@ -157,7 +161,10 @@ def _check_toolkit(toolkit: str, directory: str) -> None:
 
 
 def _may_replace(directory: str) -> bool:
-    """Return whether the directory is empty, or an overlay: only links and pylink's own files."""
+    """Return whether the directory is empty, or looks like an overlay.
+
+    An overlay has `bin/nvlink`, and otherwise only links and files named like an overlay's own.
+    """
     if os.path.islink(directory) or not os.path.isdir(directory):
         return False
     if not os.listdir(directory):
@@ -244,8 +251,8 @@ def find_release(toolkit: str) -> str | None:
 def _link_toolkit(unfinished: str, toolkit: str) -> None:
     """Create links to everything in the toolkit except for its linker.
 
-    Files of `bin` that have the name of an overlay's own file are omitted, too. A toolkit without
-    lib64 gets one, with the libraries of lib.
+    Files of `bin` that have the name of an overlay's own file are omitted, too. If the toolkit has
+    no lib64, the overlay gets one, with links to the libraries in lib.
     """
     binaries = os.path.join(unfinished, "bin")
     for name in os.listdir(toolkit):
@@ -281,9 +288,10 @@ def _replace_programs(binaries: str, program: str) -> None:
 
 
 def _fill_libraries(directory: str, lib: str) -> None:
-    """Create links to the libraries, also under the names that host linkers look for.
+    """Create `directory` with links to the libraries in `lib`, also under names for host linkers.
 
-    Python packages have only `libcudart.so.13`, but -lcudart looks for `libcudart.so`.
+    Python packages have only `libcudart.so.13`, but -lcudart makes a host linker look for
+    `libcudart.so`.
     """
     os.mkdir(directory)
     names = sorted(os.listdir(lib))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Exit statuses: success, a limit of --budget is exceeded, any other error.
 GOOD, OVER, ERROR = 0, 1, 2
-# Rows of a table without --top.
+# Rows of a table without --top; the first screen then shows three templates.
 TOP = 10
 
 _PROGRAM = "pylink size"
@@ -130,7 +130,8 @@ def _show_sizes(
 ) -> int:
     """Measure and print; return the exit status.
 
-    `exceeded` takes the sizes and those of --diff, and returns a line for each exceeded limit.
+    `exceeded` takes the sizes of the files, and those of OLD in --diff or None. It returns a line
+    for each exceeded limit.
     """
     old = experiments = None
     with Progress("measuring", len(arguments.files)) as progress:
@@ -170,11 +171,16 @@ def _load_screen() -> None:
     import pylink.size.screen  # noqa: F401 -- loaded ahead
 
 
+<<<<<<< HEAD
 def _write_page(arguments: argparse.Namespace, sizes: Sizes, old: Sizes | None) -> None:
     """Write the page; OSError if it would overwrite the budget or a file with device code.
 
     `old` are the sizes of --diff.
     """
+=======
+def _write_page(arguments: argparse.Namespace, sizes: Sizes) -> None:
+    """Write the page of --html; OSError if it would overwrite one of the measured FILEs."""
+>>>>>>> b4523a546ab7179ada0d1d7e6960393b3cfae48f
     from pylink.report.view.sizepage import page
 
     page_path = arguments.html
@@ -218,7 +224,10 @@ def _output_text(sizes: Sizes, arguments: argparse.Namespace) -> str:
 def _format_sizes(
     sizes: Sizes, arguments: argparse.Namespace, by: tuple[str, ...], top: int, selection: Selection
 ) -> str:
-    """Return the sizes as JSON, CSV or Markdown."""
+    """Return the sizes as JSON, CSV or Markdown.
+
+    `by` are the levels of the rows of CSV and Markdown, and `top` the rows of Markdown (0: all).
+    """
     from pylink.size import formats  # the first screen does not need it
 
     if arguments.json:

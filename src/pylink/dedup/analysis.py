@@ -1,7 +1,7 @@
 """Analyzes folding in a whole build: which objects fold, and what keeps the others from it.
 
-An object folds if an earlier one has equal Mercury sections; a link then keeps only those of the
-earlier one.
+An object folds if an earlier one has equal Mercury sections, which can replace its own. A link then
+keeps only those of the earlier one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ class FamilyRow:
     single_bytes: int = 0
 
     def count(self, size: int, *, folded: bool, single: bool) -> None:
-        """Count a section of `size` bytes."""
+        """Count a section of `size` bytes.
+
+        `folded` says that its object folds, `single` that an earlier section is equal to it.
+        """
         self.sections += 1
         self.bytes += size
         self.folded_sections += folded
@@ -69,9 +72,10 @@ class FamilyRow:
 class Candidate:
     """An object with Mercury sections, which may fold.
 
-    `reference` is the earlier object that it folds into. Without one, `verdict` says how it differs
-    from the most similar earlier object that does not fold, or from the last of these if none has
-    an equal section; None for the first object.
+    `reference` is the earlier object that it folds into, None if it does not fold. `verdict` is the
+    comparison with `reference`. Without one, it says how the object differs from the most similar
+    earlier object that does not fold, or from the last of these if none has an equal section. It is
+    None for the first object.
     """
 
     item: MercuryObject
@@ -88,7 +92,11 @@ class Candidate:
 
 @dataclass(repr=False)
 class Analysis:
-    """The results for a build: objects, families, and differences; also as tables."""
+    """The results for a build: objects, section families, and differences; also as tables.
+
+    `candidates` are the objects with Mercury sections, in order, and `families` the sections of
+    each section family, by its name.
+    """
 
     candidates: list[Candidate]
     families: dict[str, FamilyRow]
@@ -164,8 +172,10 @@ class _Rows:
     """The compared sections of the build, as columns with a row for each section.
 
     `owners` are numbers of objects, `titles` full names, `names` have the name without prefix and
-    the alignment. `sizes` are in bytes, `sections` and `relocations` are contents. The contents of
-    a capsule are without the section number of its function, which links rewrite.
+    the alignment. `sections` are contents, `sizes` their bytes, and `relocations` the contents of
+    the section's relocation section, empty without one. A capsule is the mercury form of a
+    function's code. It begins with the section number of the function, which links rewrite, so
+    `sections` has it without this number; `sizes` count the number.
     """
 
     owners: list[int] = field(default_factory=list)
@@ -234,8 +244,9 @@ class SectionTwin:
     """A section of object number `owner`, and the first section of the build that is equal to it.
 
     `leader` is the number of the object with that first section, None if it is this section. Equal
-    sections have equal names, alignments, bytes and relocations. `size` is in bytes, without the
-    relocations. A relocation section of a section that is not compared is a section of its own.
+    sections have equal names without mercury prefix, alignments, bytes and relocations. `size` is
+    in bytes, without the relocations. A relocation section counts as a section of its own only if
+    the section that it is for is not compared.
     """
 
     owner: int
@@ -245,7 +256,7 @@ class SectionTwin:
 
 
 def section_twins(objects: Sequence[MercuryObject]) -> list[SectionTwin]:
-    """List every section of the objects, in order, with the first object that has an equal one."""
+    """List the compared sections of the objects, in order, each with the first that is equal."""
     rows = _make_rows(objects)
     leaders = _find_leaders(rows, hashed=True)
     return [
@@ -268,9 +279,9 @@ def blocker_of(verdict: Verdict) -> str:
 
 
 def _sum_unlisted(items: Sequence[MercuryObject]) -> dict[str, tuple[int, int]]:
-    """Return number and bytes of sections that are never compared, by name.
+    """Return number and bytes of Mercury sections that are never compared, by name.
 
-    Attributes of functions, `.nv.merc.nv.info.F`, count together.
+    Attributes of functions, `.nv.merc.nv.info.F`, count together as `.nv.merc.nv.info.*`.
     """
     unlisted: dict[str, tuple[int, int]] = {}
     for item in items:
@@ -282,9 +293,10 @@ def _sum_unlisted(items: Sequence[MercuryObject]) -> dict[str, tuple[int, int]]:
 
 
 def _make_rows(items: Sequence[MercuryObject]) -> _Rows:
-    """List all sections of the objects, each with its relocations."""
+    """List all compared sections of the objects, each with its relocations."""
     rows = _Rows()
     for owner, item in enumerate(items):
+        # The relocations that no row has yet, by the name of their section without prefix.
         pending = {_relocated_section(name): data for name, data in item.targets}
         for (name, _, _, align), family, data in zip(
             item.headers, item.families, item.primary, strict=True
@@ -317,7 +329,10 @@ def _without_prefix(name: str) -> str:
 
 
 def _relocated_section(name: bytes) -> str:
-    """Return the section of a relocation section: `.debug_info` for `.nv.merc.rela.debug_info`."""
+    """Return the name without prefix of the section that a relocation section is for.
+
+    It is `.debug_info` for `.nv.merc.rela.debug_info`.
+    """
     return _without_prefix(show_name(name)).removeprefix(".rela")
 
 
@@ -325,8 +340,9 @@ def _find_leaders(rows: _Rows, *, hashed: bool) -> array.array[int]:
     """Return, for each row, the number of its leader: the first row that is equal to it.
 
     Only rows with equal names, alignments and sizes, also of their relocations, are compared. With
-    `hashed`, the contents of such rows are hashed before.
+    `hashed`, their sections are hashed before, and only those with equal digests are compared.
     """
+    # Numbers of the rows that may be equal, by name and alignment, and sizes.
     ties: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
     for row, (name, data) in enumerate(zip(rows.names, rows.sections, strict=True)):
         ties[(name, len(data), len(rows.relocations[row]))].append(row)
@@ -345,11 +361,14 @@ def _find_nearest(
 ) -> dict[int, int]:
     """Return, by kept object, the earlier kept object that shares most bytes with it.
 
-    Bytes are shared if they are in equal sections, i.e. those with one leader; of the earlier
-    objects with such a section, the first MAX_COMPARED count. Objects that share none are omitted.
+    Bytes are shared if they are in equal sections, i.e. those with one leader. For each section,
+    only the first MAX_COMPARED earlier objects with an equal one count. An object without an equal
+    section in any of these is omitted.
     `reference` has, by object, the number of the object that it folds into, or None if it is kept.
     """
+    # By leader: the kept objects that have a section equal to it, in order.
     holders: defaultdict[int, list[int]] = defaultdict(list)
+    # By kept object: the bytes that it shares with each earlier kept object.
     shared: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for row, owner in enumerate(rows.owners):
         if reference[owner] is None:

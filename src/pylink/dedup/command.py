@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Default number of objects in the table, which fit on a screen.
+# Number of objects in the table without --top: so many fit on a screen.
 TOP = 10
 
 

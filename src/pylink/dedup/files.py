@@ -73,7 +73,7 @@ def _without_cubins(name: str, arch: str | None) -> str:
 
 
 def list_files(names: Sequence[str]) -> Iterator[Path]:
-    """Yield the named files, and the cubins in named directories sorted by path."""
+    """Yield the named files, and for a directory the cubins in it, sorted by path."""
     for name in names:
         path = Path(name)
         if path.is_dir():

@@ -14,9 +14,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.dedup.analysis import Analysis, Candidate
 
+# Titles of the columns of the table of section families. `one by one` has the sections that would
+# fold if each folded on its own.
 FAMILY_COLUMNS = (
     "family", "sections", "bytes", "folded", "folded bytes", "one by one", "one by one bytes",
 )  # fmt: skip
+# Names of the facts about an object: columns of CSV, and keys of JSON, which have underscores.
 CANDIDATE_COLUMNS = (
     "object", "sections", "bytes", "folds into", "compared with", "code", "stage", "index", "entry",
     "offset", "reason",
@@ -94,9 +97,10 @@ def tables(analysis: Analysis, top: int, *, everything: bool) -> list[TextTable]
 
 
 def _objects_table(analysis: Analysis, top: int, *, everything: bool) -> TextTable:
-    """Return the table of the first `top` objects: first those that fold, the largest ones first.
+    """Return the table of `top` objects: first those that fold, then the others.
 
-    With `everything` it also has the number of each reason, and the stage that rejected the object.
+    Of each group, the largest objects come first. With `everything` the table also has the code of
+    the outcome (see `Verdict`), and the stage of the comparison that rejected the object.
     """
     rows = []
     shorten = shortener([candidate.item.name for candidate in analysis.candidates])

@@ -1,9 +1,9 @@
 """Computes the bytes that folding saves in the output of a link, from two real layouts.
 
 The sum of folded payloads would be wrong: bytes of plain sections stay, alignment and relocations
-count, and a link only omits the sections of `pylink.phases.fold`. So merge and layout run a second
-time, like with --merc-dedup=off, and the sizes of the two files are compared. That takes about half
-the time of a link, so only analysis commands do it.
+count, and a link only omits the sections of `pylink.phases.fold`. So merge and layout run with and
+without folding, the latter like --merc-dedup=off, and the sizes of the two files are compared. That
+takes about half the time of a link, so a plain link does not do it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ErrorCollector(Sink):
-    """A sink that shows nothing and keeps the first error, except for undefined symbols."""
+    """A sink that shows nothing and keeps the first error; undefined symbols are not errors."""
 
     __slots__ = ("first",)
 

@@ -1,8 +1,9 @@
 """Demangles C++ names of the Itanium ABI in the notation of nvlink's call graph.
 
-Template parameters stay `T1`, `T2`, ... and arguments show their types, `f<(int)3>`. Namespaces
-that the compiler creates for a file are omitted. The texts were compared with nvlink's. A name that
-is not understood, or that nvlink does not demangle, stays unchanged.
+Template parameters stay `T1`, `T2`, ... and a value among template arguments has its type in front:
+`f<(int)3>`. Namespaces that the compiler creates for a file, `_INTERNAL...`, are omitted. The texts
+were compared with nvlink's. A name that is not understood, or that nvlink does not demangle, stays
+unchanged.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def _demangle(name: str) -> str:
         raise NotMangled
     parser = NameParser(name, 2)
     text = parser.encoding()
-    # CALLER$FUNCTION names a copy of a function that the compiler made for one caller.
+    # CALLER$FUNCTION names a copy of a function that the compiler made for one caller. NAME$NUMBER
+    # has the text of NAME.
     while parser.consume("$"):
         suffix = name[parser.position :]
         if suffix[:1].isdecimal():

@@ -7,16 +7,18 @@ from abc import ABC, abstractmethod
 # Digits of numbers in base 36.
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-# Number of digits of the largest decimal number in a name: the size of an array can have 20.
+# Most digits of a decimal number in a name: the size of an array can have 20. A name with more is
+# not demangled.
 MAX_DIGITS = 20
 
-# Limit of characters of the texts of all parts of a name, with abbreviations expanded. A part may
-# contain the part in front of it twice, so 300 characters could expand to more than memory holds.
+# Most characters of the texts of all parts of a name, with abbreviations expanded. A name with more
+# is not demangled: a part may contain the part in front of it twice, so 300 characters could expand
+# to more than memory holds.
 MAX_TEXT = 1 << 24
 
 
 class NotMangled(Exception):
-    """The name does not follow the rules, has one that nvlink does not know, or is too long."""
+    """A name breaks the rules, uses a rule that nvlink does not know, or has too long a text."""
 
 
 class Type:
@@ -24,7 +26,7 @@ class Type:
 
     `kind` is `base`, `pointer` (any type that ends in a declarator), `array` or `function`. If
     `spaced` is true, a blank separates a base type from its declarator, as in `int *`. It is false
-    for an abbreviated name.
+    for an abbreviated name, for example.
     """
 
     __slots__ = ("kind", "left", "right", "spaced")
@@ -51,7 +53,7 @@ class Cursor(ABC):
         self.name = name
         self.position = position
         self.parts: list[Type] = []
-        self._text_size = 0  # characters of all parts so far
+        self._text_size = 0  # characters of all parts that were remembered or recalled so far
         self.bare_parameters = False  # a template parameter takes no arguments here
 
     def peek(self, count: int = 1) -> str:
@@ -71,14 +73,14 @@ class Cursor(ABC):
             raise NotMangled
 
     def next(self) -> str:
-        """Skip the next character and return it."""
+        """Skip the next character and return it; NotMangled at the end."""
         if self.position >= len(self.name):
             raise NotMangled
         self.position += 1
         return self.name[self.position - 1]
 
     def number(self) -> int:
-        """Read a decimal number; NotMangled without digits."""
+        """Read a decimal number; NotMangled without digits, or with more than MAX_DIGITS."""
         start = self.position
         while self.peek().isdecimal():
             self.position += 1
@@ -100,7 +102,10 @@ class Cursor(ABC):
         return part
 
     def recall(self) -> Type:
-        """Read an abbreviation after its `S` (`_`, `0_`, ... in base 36); return the part meant."""
+        """Read an abbreviation after its `S`, and return the part that it stands for.
+
+        `_` is the first of `parts`, `0_` the second; the number is in base 36.
+        """
         index = 0
         if not self.consume("_"):
             while not self.consume("_"):
@@ -113,7 +118,7 @@ class Cursor(ABC):
         return self._check_length(self.parts[index])
 
     def _check_length(self, part: Type) -> Type:
-        """Return the part; NotMangled if the text of all parts has become too long."""
+        """Count the text of a part, and return the part; NotMangled above MAX_TEXT characters."""
         self._text_size += len(part.left) + len(part.right)
         if self._text_size > MAX_TEXT:
             raise NotMangled
@@ -138,7 +143,7 @@ class Cursor(ABC):
 
     @abstractmethod
     def encoding(self, *, bare: bool = False) -> str:
-        """Read a function, with its parameters unless `bare`, or a variable; return the text."""
+        """Read a function or a variable, and return its text; with `bare`, a function's name."""
 
     @abstractmethod
     def class_type(self) -> Type:

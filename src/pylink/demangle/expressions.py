@@ -22,9 +22,12 @@ OPERATORS = {
     "aa": "&&", "oo": "||", "cm": ",", "pm": "->*", "ds": ".*", "pt": "->",
     "cl": "()", "ix": "[]", "qu": "?", "st": "sizeof()", "sz": "sizeof()",
 }  # fmt: skip
+# Codes of operators that stand in front of their one operand; `++` and `--` may also follow it.
 UNARY = ("ps", "ng", "ad", "de", "co", "nt", "dl", "da", "aw")
+# Codes of operators that do not stand between two operands, and codes of those that do.
 NOT_BINARY = {*UNARY, "nw", "na", "pp", "mm", "pt", "cl", "ix", "qu", "st", "sz"}
 BINARY = {code for code in OPERATORS if code not in NOT_BINARY}
+# Casts, by their codes.
 CASTS = {"sc": "static_cast", "dc": "dynamic_cast", "cc": "const_cast", "rc": "reinterpret_cast"}
 
 
@@ -32,7 +35,11 @@ class ExpressionParser(TypeParser):
     """Reads one expression. Its text has no parentheses around operands, as in nvlink's texts."""
 
     def expression(self) -> str:
-        """Read an expression, which begins with its code, and return its text."""
+        """Read an expression and return its text.
+
+        It begins with the two letters of its code, unless it is a literal, a template parameter or
+        a name.
+        """
         code = self.peek(2)
         if code[:1] == "L":
             return self.literal()
@@ -72,7 +79,7 @@ class ExpressionParser(TypeParser):
         return "this" if self.consume("T") else self._parameter()
 
     def _parameter(self) -> str:
-        """Read a parameter of a function, which has a number."""
+        """Read a function's parameter: qualifiers and its number, which the text counts from 1."""
         qualifiers = self._qualifiers()
         return f"{qualifiers} param#{self.ordinal() + 1}".lstrip()
 
@@ -130,7 +137,10 @@ class ExpressionParser(TypeParser):
         return self._new("new[] ")
 
     def _new(self, text: str) -> str:
-        """Read the placement arguments, the type and the initializer of a new expression."""
+        """Read the placement arguments, the type and the initializer of a new expression.
+
+        `text` is the operator, `new ` or `new[] `.
+        """
         placement = []
         while not self.consume("_"):
             placement.append(self.expression())
@@ -218,7 +228,7 @@ class ExpressionParser(TypeParser):
         return f"{{{self._expression_list()}}}"
 
     def _sr(self) -> str:
-        """Read a scope and its member. The scope is a type, or a list of names up to an E."""
+        """Read a scope, which is a type or a list of names up to an E, and its member."""
         if not self.peek().isdecimal():
             return f"{self.type()}::{self._reference('')}"
         scope = []
@@ -227,7 +237,7 @@ class ExpressionParser(TypeParser):
         return f"{'::'.join(scope)}::{self._reference('')}"
 
     def literal(self) -> str:
-        """Read `L type value E`, or the name of an entity."""
+        """Read `L type value E`, or `L _Z name E` for the name of a function or variable."""
         self.require("L")
         if self.consume("_Z"):
             text = self.encoding(bare=True)

@@ -6,7 +6,7 @@ from pylink.demangle.cursor import NotMangled, Type
 from pylink.demangle.expressions import OPERATORS, ExpressionParser
 
 CHAR_TRAITS = "std::char_traits<char>"
-# Abbreviations of names in namespace std, by the letter after S.
+# Abbreviations of namespace std and of names in it, by the letter after S.
 STANDARD = {
     "t": "std",
     "a": "std::allocator",
@@ -16,7 +16,7 @@ STANDARD = {
     "o": f"std::basic_ostream<char, {CHAR_TRAITS}>",
     "d": f"std::basic_iostream<char, {CHAR_TRAITS}>",
 }
-# Suffixes of constructors and destructors, by their codes.
+# Texts after the parameters of constructors (C) and destructors (D), by their codes.
 STRUCTORS = {
     "C1": "",
     "C2": " [subobject]",
@@ -38,11 +38,12 @@ SPECIAL = {
 
 
 class Name:
-    """The part of a name that was read, and properties of its last part.
+    """The text of a name as far as it was read, and properties of its last part.
 
-    `last` is the last part without template arguments, which constructors repeat. `qualifiers`
-    (such as ` const`) and `suffix` (such as ` [deleting]`) are written after the parameters.
-    `is_remembered` says that the text is already among the parts that can be abbreviated.
+    `last` is the last part without template arguments: the name of a constructor in this scope.
+    `qualifiers` (such as ` const`) and `suffix` (such as ` [deleting]`) are written after the
+    parameters. `is_remembered` says that the text is already among the parts that can be
+    abbreviated.
     """
 
     __slots__ = (
@@ -54,7 +55,8 @@ class Name:
         self.last = last
         self.is_remembered = is_remembered
         self.is_template = False  # it ends in template arguments
-        self.has_no_result = False  # a constructor or conversion, whose result type is not written
+        # A constructor, destructor or conversion, for which no result type is written.
+        self.has_no_result = False
         self.suffix = self.qualifiers = ""
 
 
@@ -64,7 +66,7 @@ class NameParser(ExpressionParser):
     def encoding(self, *, bare: bool = False) -> str:
         """Read a function with its parameters, or a variable.
 
-        With `bare`, the text of a function has neither parameters nor result type.
+        With `bare`, the text of a function is only its name, without result type and parameters.
         """
         if self.peek() in ("T", "G"):
             return self._special()
@@ -122,6 +124,7 @@ class NameParser(ExpressionParser):
                 return abbreviated
             return self.remember(Type(str(abbreviated) + self.template_args(), spaced=False))
         name = self.full_name()
+        # A name that only abbreviates an earlier part is not remembered again.
         if name.is_remembered and len(self.parts) == part_count:
             return Type(name.text, spaced=False)
         return self.remember(Type(name.text))
@@ -159,7 +162,7 @@ class NameParser(ExpressionParser):
         return name
 
     def _with_arguments(self, name: Name) -> Name:
-        """Read template arguments and append them to `name`."""
+        """Read template arguments, and return a name with them after `name`."""
         arguments = self.template_args()
         result = Name(name.text + arguments, name.last)
         result.is_template = True
@@ -167,7 +170,7 @@ class NameParser(ExpressionParser):
         return result
 
     def _append(self, scope: Name) -> Name:
-        """Read an unqualified name and append it to `scope`."""
+        """Read an unqualified name, and return it as a member of `scope`."""
         part = self.unqualified(scope.last)
         name = Name(f"{scope.text}::{part}" if scope.text and part else scope.text or part)
         name.last = part or scope.last
@@ -228,7 +231,10 @@ class NameParser(ExpressionParser):
     _properties = (False, "")
 
     def unqualified(self, scope: str) -> str:
-        """Read a name without its scope; a constructor has the name of `scope`."""
+        """Read a name without its scope; a constructor has the name of `scope`.
+
+        The text is empty for a namespace that the compiler created for a file.
+        """
         self._properties = (False, "")
         code = self.peek(2)
         if code[:1].isdecimal():

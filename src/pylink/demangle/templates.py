@@ -6,10 +6,11 @@ import re
 
 from pylink.demangle import demangle
 
-# Operators whose names contain brackets. _SIGN replaces them while brackets are counted.
+# Operators whose names contain brackets or parentheses. _SIGN replaces them while brackets are
+# counted and the parameters are looked for.
 _OPERATOR = re.compile(r"operator ?(\(\)|<=>|<<=|>>=|<<|>>|<=|>=|->\*|->|<(?!<)|>)")
 _SIGN = "\0"
-_MAX_LENGTH = 200  # characters of a template
+_MAX_LENGTH = 200  # most characters of a template; the rest is cut off
 
 
 def _template_of(name: str) -> str | None:

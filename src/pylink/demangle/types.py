@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink.demangle.cursor import Cursor, NotMangled, Type
 
-# Built-in types by their codes, and those whose code begins with D.
+# Built-in types by their codes. BUILTIN_D has those whose code begins with D, by the next letter.
 BUILTIN = {
     "v": "void", "w": "wchar_t", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char",
     "s": "short", "t": "unsigned short", "i": "int", "j": "unsigned int", "l": "long",
@@ -20,6 +20,7 @@ BUILTIN_D = {
     "s": "char16_t",
     "u": "char8_t",
 }
+# Declarators by their codes, and qualifiers by theirs, in the order in which they are written.
 POINTERS = {"P": "*", "R": "&", "O": "&&"}
 QUALIFIERS = {"K": "const", "V": "volatile", "r": "restrict"}
 

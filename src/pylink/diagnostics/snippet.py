@@ -32,7 +32,8 @@ def snippet(text: str, source: Source, tab_width: int = 8) -> str:
 def _expand(text: str, tab_width: int) -> tuple[str, list[int]]:
     """Return the text as the terminal shows it, and the column where each character begins.
 
-    Columns count from 0; the last one is the end of the text.
+    Tabs become blanks, and characters that must not reach a terminal become `?`. Columns are
+    terminal cells, counted from 0; the last one is the end of the text.
     """
     pieces: list[str] = []
     columns = [0]

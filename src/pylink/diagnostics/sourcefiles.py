@@ -1,12 +1,12 @@
 """Reads the source files whose lines may be shown, and no others.
 
 Names of source files come from the debug data of inputs, so the author of an input can name any
-file. A line is shown only if its file is a regular file of bounded size below an allowed directory:
-the working directory, the directories of inputs and libraries, and those of --source-root. The
-compile directory in debug data is not allowed by itself.
+file. A file is read only if it is a regular file of bounded size below an allowed directory: the
+working directory, the directories of inputs and libraries, and those of --source-root. The compile
+directory in debug data is not allowed by itself.
 
 Except for --source-root, the root directory is not allowed, and hidden files and directories are
-not shown, since people keep keys and passwords there. pylink does not even check whether a file
+not shown, since people keep keys and passwords there. pylink does not even check whether a path
 outside of these directories exists: that can hang if a file system is mounted on demand.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics.record import Source
 
-# Limits in bytes of a source file, and of a line of it that is shown.
+# Limits in bytes of a source file, and of a line of it. What is longer is not shown.
 MAX_FILE_SIZE = 1 << 24
 MAX_LINE_SIZE = 1 << 12
 
@@ -63,13 +63,14 @@ class SourceFiles:
                 for path in dict.fromkeys(_both_paths(directory)):
                     if is_requested or path != "/":
                         self._roots.append((path, is_requested))
-        # The file that was read last; diagnostics are often about the same file.
+        # The path and the lines of the file that was read last, since diagnostics are often about
+        # the same file.
         self._last_read: deque[tuple[str, list[bytes]]] = deque(maxlen=1)
 
     def line(self, source: Source) -> str | None:
-        """Return the line of a place, from the record or the file, without its newline.
+        """Return the line of a place, from `source` or its file, without its newline.
 
-        None if there is no such file or line; Withheld if it must not be shown.
+        None if the file cannot be read or has no such line; Withheld if it must not be shown.
         """
         if source.text is not None:
             return source.text
@@ -85,7 +86,7 @@ class SourceFiles:
         return text.decode("utf-8", "replace").rstrip("\r")
 
     def _read_lines(self, path: str) -> list[bytes]:
-        """Return the lines of a regular file inside the directories allowed; else `Withheld`."""
+        """Return the lines of a file; Withheld if it is not allowed, not regular or too large."""
         if self._last_read and self._last_read[0][0] == path:
             return self._last_read[0][1]
         if not self._is_within(path):
@@ -103,7 +104,7 @@ class SourceFiles:
                 raise Withheld(IRREGULAR)
             if status.st_size > MAX_FILE_SIZE:
                 raise Withheld(TOO_LARGE)
-            # Files in /proc have the size 0 and may have no end.
+            # The size limits the bytes read: files in /proc have the size 0 and may have no end.
             lines = stream.read(status.st_size).split(b"\n")
         if not lines[-1]:
             del lines[-1]
@@ -126,7 +127,7 @@ class SourceFiles:
 def _both_paths(directory: str) -> list[str]:
     """Return the absolute path of a directory, then the one without symbolic links.
 
-    The list is empty if the working directory was deleted.
+    The list is empty for an invalid path, and for a relative one in a deleted working directory.
     """
     try:
         return [os.path.abspath(directory), os.path.realpath(directory)]

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TextIO
 
 # C0 controls, DEL, C1 controls, marks that change the direction of text, ends of lines, and
-# surrogates, which stand for bytes that are not UTF-8. They would end the line, be commands for the
-# terminal, or make the text look different.
+# surrogates, most of which stand for bytes that are not UTF-8. Unescaped they would end the line,
+# be commands for the terminal, make the text look different, or fail to encode.
 _ESCAPED = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 # The name of standard output in messages about errors.
 STANDARD_OUTPUT = "standard output"
@@ -37,7 +37,7 @@ def printable(text: str | bytes) -> str:
 def _escape(match: re.Match[str]) -> str:
     """Return the escape sequence of a character.
 
-    A surrogate stands for a byte that is not UTF-8.
+    A surrogate of `surrogateescape` is escaped as the byte that it stands for.
     """
     code = ord(match[0])
     if 0xDC80 <= code < 0xDD00:
@@ -62,7 +62,7 @@ def to_bytes(text: str) -> bytes:
 
 
 def write(stream: TextIO | None, text: str) -> bool:
-    """Write and flush; False if that fails. None is the present standard error.
+    """Write a text and flush; False if that fails. A `stream` of None is the present stderr.
 
     A stream that cannot be written (closed, full, gone) loses the text but does not end the link.
     """
@@ -107,7 +107,7 @@ def _standard_output() -> TextIO:
 
 
 def _write_and_flush(stream: TextIO, text: str) -> None:
-    """Write and flush; OSError, or ValueError for a closed stream."""
+    """Write a text and flush; OSError, or ValueError if closed or if the text cannot be encoded."""
     is_standard = stream is sys.stderr or stream is sys.stdout
     stream.flush()
     buffer = getattr(stream, "buffer", None)

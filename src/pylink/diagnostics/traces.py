@@ -64,7 +64,7 @@ def _links(trace: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _hide(links: list[TracebackType]) -> None:
-    """Mark frames so that the tracebacks of pytest and IPython omit them."""
+    """Mark frames so that the tracebacks of pytest, IPython and rich omit them."""
     for link in links:
         link.tb_frame.f_locals.update(dict.fromkeys(HIDING, True))
 

@@ -29,7 +29,8 @@ def wrap(text: str, margin: int, indent: int, width: int) -> str:
     """Return the text in lines of at most `width` columns, without a newline at the end.
 
     `margin` and `indent` are the starting columns of the first line and of the others. With a
-    `width` of 0 the text is not wrapped. Every line has at least one character.
+    `width` of 0 the text is not wrapped. Every line has at least one character of the text, even
+    if that exceeds `width`.
     """
     if width <= 0:
         return " " * margin + text
@@ -58,7 +59,10 @@ def _wrap_plain(text: str, margin: int, indent: int, width: int) -> str:
 
 
 def _end_of_fit(text: str, start: int, room: int) -> int:
-    """Return the position after the longest piece from `start` that fits into `room` columns."""
+    """Return the end of the longest piece from `start` that fits into `room` columns.
+
+    The piece has at least one character.
+    """
     if text.isascii():
         return min(len(text), start + room)
     used = 0

@@ -1,4 +1,4 @@
-"""The checks of `pylink doctor`; each returns a finding and the command to fix it."""
+"""The checks of `pylink doctor`; each returns or yields findings, with a command to fix each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# States of a finding; MISSING is something that links need.
+# States of a finding: SLOW makes links slower, MISSING is something that links need, and NOTE is a
+# lack or limit that concerns only some links.
 OK, NOTE, SLOW, MISSING = "ok", "note", "slow", "missing"
 
 # Python packages that decompress device code of nvcc, and the codec of each.
@@ -42,11 +43,16 @@ EXTRAS = {
 }
 # The value of PYLINK_SERVER with which the first link starts a server.
 AUTO = "auto"
+<<<<<<< HEAD
+=======
+# A limit of fewer open files than this gives a note.
+FEW_DESCRIPTORS = 256
+>>>>>>> b4523a546ab7179ada0d1d7e6960393b3cfae48f
 
 
 @dataclass(frozen=True)
 class Check:
-    """One finding: the name of the check, the state, a text, and the command to fix it."""
+    """One finding: the name of the check, the state, a text, and the command to fix it, if any."""
 
     name: str
     state: str
@@ -84,7 +90,10 @@ def _check_program() -> Check:
 
 
 def _check_bundle() -> Check:
-    """Check the start-up bundle that a link uses: the first that exists, like in the launcher."""
+    """Check the start-up bundle, the file with the compiled modules of a link.
+
+    It is the first bundle that exists, in the order in which the launcher looks for one.
+    """
     cache = cache_directory()
     places = [(bundle.PATH, "in the package"), (bundle.SHIPPED, "of the wheel")]
     if cache is not None:
@@ -168,7 +177,10 @@ def _check_extras() -> Iterator[Check]:
 
 
 def check_server() -> Check:
-    """Check that a server answers links, if the environment names one."""
+    """Check that a server answers links, if PYLINK_SERVER names the socket of one.
+
+    The value `auto` is not checked, since the first link starts the server.
+    """
     path = os.environ.get("PYLINK_SERVER", "")
     if not path:
         text = "none: each link starts an interpreter"
@@ -196,7 +208,7 @@ def _check_limits() -> Iterator[Check]:
 
 
 def is_installed(module: str) -> bool:
-    """Return whether a module can be found, without importing it."""
+    """Return whether a module can be found, without importing it; its parent is imported."""
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):  # the parent package is missing, or a placeholder

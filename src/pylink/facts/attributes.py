@@ -6,7 +6,7 @@ none for the numbers marked `-`. Other releases of the tool name 0x68 to 0x6d.
 
 from __future__ import annotations
 
-# Formats of a record's value: no value, 8 bits, 16 bits, and a 16-bit size followed by that many
+# Formats of a record's value: no value, 8 bits, 16 bits, or a size of 16 bits and then that many
 # bytes.
 NVAL, BVAL, HVAL, SVAL = 1, 2, 3, 4
 FORMATS = {NVAL: "NVAL", BVAL: "BVAL", HVAL: "HVAL", SVAL: "SVAL"}
@@ -99,7 +99,10 @@ class AttributeFacts:
 
 
 def attribute_facts(number: int) -> AttributeFacts:
-    """Return the facts of the attribute of .nv.info with this number; by default all are 0."""
+    """Return the facts of the attribute of .nv.info with this number.
+
+    All are 0 for an attribute whose words a link need not understand.
+    """
     if number in SYMBOL_PAIRS:
         return AttributeFacts(2, of_function=True)
     if number == PARAM_CBANK:

@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 # Values of the abbreviation id in front of each record. From FIRST_ABBREVIATION on, they are the
-# abbreviations that the block defines.
+# abbreviations that are defined for the block, there or in the block BLOCK_INFO.
 END_BLOCK = 0
 ENTER_BLOCK = 1
 DEFINE = 2
 UNABBREVIATED = 3
 FIRST_ABBREVIATION = 4
 
-# Encodings of an operand.
+# Encodings of an operand in an abbreviation. The format marks a literal by a bit instead of a
+# number; LITERAL is pylink's own.
 LITERAL = 0
 FIXED = 1
 VBR = 2

@@ -1,8 +1,9 @@
 """Rules that join the attributes of .nv.compat of all inputs for the output.
 
-One row per attribute, with the releases and families that have it. `pack_rows` packs the rows of a
-link for `pylink._native.notes`. An attribute without a row has the value of the first input with
-it. The experiments are in docs/format-notes.md and docs/format-notes/releases.md.
+A row is the rule for one attribute, from a release on and for some families. `pack_rows` packs the
+rows of a link for `pylink._native.notes`. An attribute without a row has the value of the first
+input with it. Inputs without .nv.compat do not count. The experiments are in docs/format-notes.md
+and docs/format-notes/releases.md.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ COMPAT_FLAGS = 2  # bits that any input has
 COMPAT_FIELDS = 3  # like COMPAT_WEAKEST, for each of two fields of two bits
 COMPAT_EQUAL = 4  # the value if all inputs agree, else 1
 COMPAT_LARGEST = 5  # the largest value
-COMPAT_COMMON = 6  # bits that all inputs have
+COMPAT_COMMON = 6  # bits that all inputs with code have
 COMPAT_TARGET = 7  # 1 if the target's name ends in `a`, else 0
 COMPAT_FIXED = 8  # the row's value
 
 # Bits of `CompatRow.flags`: further rules of the attribute.
 COMPAT_DROPPED = 1  # omitted from the output
 # An input without the attribute counts as if it had the row's value or, for COMPAT_COMMON, all
-# bits.
+# bits: with code, all except FASTPATH_CODE.
 COMPAT_COUNTS = 2
 COMPAT_REQUIRED = 4  # omitted if an input lacks it or has the value for unknown (0xffff)
 COMPAT_LATE = 8  # follows all others, in the order of the rows, unless the first input has it
@@ -36,8 +37,9 @@ class CompatRow:
     """A rule for one attribute in links for `families` that follow toolkit `since` or a later one.
 
     `since` is a number such as 131 for 13.1. `join` is the rule that joins values: one of the
-    numbers from COMPAT_FIRST to COMPAT_FIXED. `flags` are the bits from COMPAT_DROPPED on, `value`
-    is that of COMPAT_FIXED and COMPAT_COUNTS. `format` is that of the record, such as BVAL.
+    numbers from COMPAT_FIRST to COMPAT_FIXED. `flags` are bits from COMPAT_DROPPED to COMPAT_LATE,
+    `value` is that of COMPAT_FIXED and COMPAT_COUNTS. `format`, the argument `form`, is that of the
+    record, such as BVAL.
     """
 
     __slots__ = ("attribute", "families", "flags", "format", "join", "since", "value")
@@ -63,7 +65,7 @@ class CompatRow:
 
 
 _B, _C = (FAMILY_B,), (FAMILY_C,)
-# The last row of an attribute that matches the toolkit and the family counts.
+# Several rows of an attribute may match the toolkit and the family: the last of them counts.
 ROWS = (
     CompatRow(0x09, BVAL, COMPAT_TARGET, since=130),
     CompatRow(0x02, BVAL, COMPAT_WEAKEST, COMPAT_COUNTS | COMPAT_LATE, 0),
@@ -86,9 +88,9 @@ ROWS = (
 
 
 def pack_rows(toolkit: int, family: int) -> bytes:
-    """Return the rows for a toolkit, such as 131, and a family.
+    """Return the packed rows for a toolkit, such as 131, and a family.
 
-    A row is packed: attribute, format, join and flags have a byte each, the value has 16 bits.
+    In a packed row, attribute, format, join and flags have a byte each, the value has 16 bits.
     """
     rows = {row.attribute: row for row in ROWS if row.since <= toolkit and family in row.families}
     return b"".join(

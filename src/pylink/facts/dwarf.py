@@ -8,7 +8,8 @@ from __future__ import annotations
 # these fields; UNIT_STEP is that of minimum_instruction_length.
 UNIT_VERSION, UNIT_HEADER_LENGTH, UNIT_STEP = 4, 6, 10
 UNIT_LINE_BASE, UNIT_LINE_RANGE, UNIT_OPCODE_BASE = 12, 13, 14
-# Standard and extended opcodes: DWARF names them DW_LNS_ and DW_LNE_.
+# Standard and extended opcodes: DWARF names them DW_LNS_ and DW_LNE_. LNS_EXTENDED is the byte in
+# front of the size and the number of an extended opcode.
 LNS_EXTENDED, LNS_COPY, LNS_ADVANCE_PC, LNS_ADVANCE_LINE = 0, 1, 2, 3
 LNS_CONST_ADD_PC, LNS_FIXED_ADVANCE_PC = 8, 9
 LNE_END_SEQUENCE, LNE_SET_ADDRESS = 1, 2

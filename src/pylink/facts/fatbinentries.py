@@ -38,9 +38,9 @@ FLAG_LINUX = 0x10
 FLAG_LZ4 = 0x2000  # the payload is compressed
 FLAG_ZSTD = 0x8000  # the payload is compressed
 FLAGS_OF_CODECS = FLAG_LZ4 | FLAG_ZSTD
-FLAG_CHIP = 0x100000  # suffix `a`
-FLAG_FAMILY = 0x200000  # suffix `f`
-FLAG_COMPATIBLE = 0x1000000  # the header states the features that the code needs
+FLAG_CHIP = 0x100000  # the architecture has the suffix `a`
+FLAG_FAMILY = 0x200000  # the architecture has the suffix `f`
+FLAG_COMPATIBLE = 0x1000000  # a block in the header is a copy of the cubin's .nv.compat
 FLAGS_OF_SUFFIXES = FLAG_CHIP | FLAG_FAMILY
 FLAG_SUFFIX = {"": 0, "a": FLAG_CHIP, "f": FLAG_FAMILY}
 
@@ -82,7 +82,8 @@ def pack_entry(entry: memoryview) -> bytes:
 def recorded_options(entry: bytes | memoryview) -> str:
     """Return the compiler options that an entry records; "" for no options or a damaged entry."""
     try:
-        # Offset 4 is that of `header_size` in an ENTRY. The block has offset and size of the text.
+        # Offset 4 is that of `header_size` in an ENTRY. The block has the offset (in the entry) and
+        # the size of the text.
         header_size, _, _, block_offset = struct.unpack_from("<IQII", entry, 4)
         if not block_offset:
             return ""
@@ -98,7 +99,8 @@ def recorded_options(entry: bytes | memoryview) -> str:
 def check_entries(modules: Sequence[CompileInput], sink: Sink) -> None:
     """Refuse modules of LTO-IR whose UNIFORM_OPTIONS differ, with a fatal diagnostic.
 
-    Warn if only some of them have line information.
+    Warn if only some of them have line information. Modules that are not fat binaries record no
+    options and are skipped.
     """
     option_lists = [
         recorded_options(memoryview(module.data)[CONTAINER.size :]).split()

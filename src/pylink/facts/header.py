@@ -3,10 +3,10 @@
     python -m pylink.facts.header NATIVE DIRECTORY
 
 writes a header for each subject from the tables of this package to DIRECTORY. It also writes
-DIRECTORY/columns.pxd, which lists the columns of each row struct in the native sources, so that
-Python can read them by name. setup.py does the same. The tables become constants of C, so that a
-link need not pack or read them. An unchanged header is not written, so that the modules which use
-it are not built again.
+DIRECTORY/columns.pxd, which lists the columns of each row struct in ROW_FILES, so that Python can
+read them by name. setup.py does the same. The tables become constants of C, so that a link need not
+pack or read them. An unchanged header is not written, so that the modules which use it are not
+built again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ COLUMNS_NAME = "columns.pxd"
 COLUMNS_HEAD = """\
 # Made by pylink.facts.header from the rows of the native sources.
 """
-# Native sources with the rows of tables.
+# Native sources, below the directory NATIVE, with the row structs of tables.
 ROW_FILES = ("tables/rows.pxd", "tables/poolrows.pxd", "tables/sharedrows.pxd")
 # Codes of Python's struct for the types of columns.
 STRUCT_CODES = {
@@ -73,12 +73,12 @@ STRUCT_CODES = {
 }
 
 
-# Columns of the C rows of relocation types. `shift` is the first bit of the patched field, `width`
-# its number of bits, `bytes` the number of bytes from r_offset on that may change. The class
-# Relocation has `form`, `loader`, `mark` and `clear`. `field` is the plain type that patches the
-# field: for plain types the type itself, for mercury types in data their twin, for others 0, but
-# R_CUDA_32 for MERCURY_CODE_OFFSET32. A further column, `plain`, is the type that replaces this one
-# in a link without unified tables.
+# Columns of the C rows of relocation types. `shift` is the first bit of the patched field (with the
+# form BYTE, of the byte in the value), `width` its number of bits, `bytes` the number of bytes from
+# r_offset on that may change. `form` is an index in FORMS; the class Relocation explains `loader`,
+# `mark` and `clear`. `field` is the plain type that patches the field: for plain types the type
+# itself, for mercury types in data their twin, for MERCURY_CODE_OFFSET32 R_CUDA_32, for others 0. A
+# further column, `plain`, is the type that replaces this one in a link without unified tables.
 RELOCATION_COLUMNS = ("form", "shift", "width", "bytes", "loader", "mark", "clear", "field")
 FIRST_MERCURY = 0x10000  # number of the first mercury type of relocation
 
@@ -93,6 +93,7 @@ def _relocation_names() -> dict[str, int]:
     """Return the numbers of relocation types by name, such as R_CUDA_64 or R_MERCURY_64.
 
     A mercury type has the name of its twin: the plain type at the same place of the machine code.
+    If several mercury types have one twin, only the lowest number has a name.
     """
     names = {f"R_CUDA_{row.name}": row.number for row in relocations.RELOCATIONS}
     for number, twin in relocations.MERCURY_TWINS.items():
@@ -262,12 +263,13 @@ def _container_numbers() -> Iterator[str]:
 
 
 def _size_numbers() -> Iterator[str]:
-    """Yield the lines of sizenumbers.pxd: PART_ numbers of the purposes of bytes, and a limit."""
+    """Yield the lines of sizenumbers.pxd: PART_ numbers of the purposes of bytes, MOST_DOTS."""
     parts = {f"PART_{name}": number for number, name in enumerate(sizenumbers.PARTS)}
     yield from enum_lines({**parts, "MOST_DOTS": sizenumbers.MOST_DOTS})
 
 
-# One header for each subject, so that a changed fact rebuilds only the modules that use it.
+# By name of a header: the function that yields its lines. There is one header for each subject, so
+# that a changed fact rebuilds only the modules that use it.
 HEADERS: dict[str, Callable[[], Iterator[str]]] = {
     "elfnumbers.pxd": _elf_numbers,
     "sectionkinds.pxd": section_kinds,
@@ -301,11 +303,11 @@ def _columns_text(native: Path) -> str:
     """
     lines = [COLUMNS_HEAD, "cdef extern from *:", '    """']
     names = []  # of rows, such as ENTITY_ROW
-    codes = dict(STRUCT_CODES)
+    codes = dict(STRUCT_CODES)  # by name of a type; names that `ctypedef` makes are added
     for file in ROW_FILES:
         text = re.sub(r"#.*", "", (native / file).read_text(encoding="utf-8"))
         for kind, name in re.findall(r"^ctypedef (\w+) (\w+)\s*$", text, re.MULTILINE):
-            codes[name] = STRUCT_CODES.get(kind, "")  # no row has a number of another type
+            codes[name] = STRUCT_CODES.get(kind, "")  # "": a type of no column
         for name, body in re.findall(r"packed struct (\w+):\n((?:[ \t]+.*\n|\n)+)", text):
             fields = re.findall(r"^ +(\w+) (\w+)\s*$", body, re.MULTILINE)
             names.append(re.sub(r"(?<!^)([A-Z])", r"_\1", name).upper())

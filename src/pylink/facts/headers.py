@@ -1,8 +1,8 @@
 """Headers of ELF files and of entries in fat binaries, as Python's tuples with named fields.
 
 `records.py` and `fatbinentries.py` have their formats. The classes are in a module of their own,
-since they import `typing`, which a link, a device-link step and `pylink size` avoid: what these
-load unpacks records by position. Elsewhere, unpack with
+since they need `typing`, which a link, a device-link step and `pylink size` do not import. The
+modules that these load unpack records by position. Elsewhere, unpack with
 `SectionHeader._make(SHDR.unpack_from(data, offset))` and pack with `SHDR.pack(*header)`.
 """
 
@@ -63,7 +63,8 @@ class EntryHeader(NamedTuple):
 
     `size` is that of the stored payload with its padding, `packed_size` that of a compressed
     payload without padding, and `full_size` that of the decompressed payload. The latter two are 0
-    for a payload that is not compressed. `block` and `name` are offsets in the entry, or 0.
+    for a payload that is not compressed. `block` and `name` are offsets in the entry, or 0: of the
+    offset and size of compiler options or other data, and of a name.
     """
 
     kind: int

@@ -16,7 +16,7 @@ JOIN_SUM = 3  # the sum; 0xffff, which stands for unknown, if a value is that
 JOIN_LAST = 4  # the last function's value counts
 JOIN_UNION = 5  # bits that any value has; they are unknown for a function without the record
 JOIN_SYMBOLS = 6  # lists of external functions; each adds what the joined list lacks
-JOIN_NUMBERS = 7  # likewise lists of numbers; the functions lose theirs
+JOIN_NUMBERS = 7  # likewise lists of numbers; in an executable, the functions lose theirs
 JOIN_OWN = 8  # the largest value; a record that the kernel itself has stays unchanged
 JOIN_POSITIVE = 9  # like JOIN_MAXIMUM, but a value of 0 creates no record
 JOIN_COUNT = 10  # like JOIN_SUM, but a value of 0 creates no record
@@ -25,8 +25,9 @@ JOIN_WORDS = 12  # lists of words without duplicates; the functions keep theirs
 JOIN_BITS = 13  # bits that any value has; those of a function without the record are 0
 
 # A row has the first toolkit whose nvlink follows it (132: 13.2; 0: all), the attribute, the format
-# of the kernel's record, the rule that joins values, and the rule in a link with a single kernel.
-# That kernel inherits from all functions, one attribute after the other in this order.
+# of the kernel's record, the rule that joins values, and the rule for a lone kernel. That
+# is the only root of a link: a kernel, with a selection a selected one. It inherits from all live
+# functions, one attribute after the other in the order of the rows.
 INHERITED: tuple[tuple[int, int, int, int, int], ...] = (
     (0, EIATTR_NUMBER["SPARSE_MMA_MASK"], HVAL, JOIN_UNION, JOIN_UNION),
     (0, EIATTR_NUMBER["CTAIDZ_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),

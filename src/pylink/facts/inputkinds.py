@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-CUBIN = 0  # also every other ELF file that is not HOST or SHARED; the reader of cubins checks it
-HOST = 1  # an ELF file for the machine that runs the host program
+CUBIN = 0  # also an ELF file that is not HOST or SHARED; the reader of cubins says what is wrong
+HOST = 1  # a 64-bit, little-endian ELF file for another machine than EM_CUDA
 FATBIN = 2
 ARCHIVE = 3
 THIN_ARCHIVE = 4
@@ -11,4 +11,4 @@ PTX = 5
 LTOIR = 6
 UNKNOWN = 7
 EMPTY = 8
-SHARED = 9  # a shared library of the host: an ELF file of type ET_DYN
+SHARED = 9  # a shared library of the host, as the caller says: it begins like HOST

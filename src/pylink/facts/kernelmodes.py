@@ -1,4 +1,4 @@
-"""Modes of `pylink._native.exits.rewrite_exits`: how it changes the kernels of a file.
+"""Modes of `pylink._native.exits.rewrite_exits`: how it changes the functions of a file.
 
 `header.py` writes these constants for native code. The experiments are in
 docs/format-notes/family-c-exits.md.
@@ -15,8 +15,8 @@ MODE_EARLY_CODE = 3  # convert code from before 13.0 to that of 13.0; change no 
 MODE_EARLY_CAPSULES = 4  # convert capsules (mercury code) as nvlink 12.9 does; change no code
 MODE_GUARDED = 5  # make code that was compiled for fixed latencies wait for its results
 
-# Bits that convert all functions to the code of another release. Their sum is passed in place of a
-# MODE_ number.
+# Bits that convert all functions of a file to the code of another release. Their sum is passed in
+# place of a MODE_ number.
 UPDATE_GUARD_BSYNC = 0x100  # insert a NOP in front of BSYNC
 UPDATE_UNGUARD_BSYNC = 0x200  # remove the NOP in front of BSYNC
 UPDATE_SHORT_ADDS = 0x400  # IADD in place of IADD3, in functions that were not scheduled

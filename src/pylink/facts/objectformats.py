@@ -21,7 +21,7 @@ class ObjectFormat:
     * `refused`: bits of e_flags that no linker accepts.
     * `written`: bits of e_flags that every output has.
     * `optional`: bits of sh_flags that sections may lack.
-    * `versioned`: from this SM number on, e_version is the number of the toolkit.
+    * `versioned`: from this SM number on (0: for all), e_version is the number of the toolkit.
     """
 
     __slots__ = (

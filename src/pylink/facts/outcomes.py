@@ -86,10 +86,12 @@ class ArchiveFault:
     END = 2  # the header does not end with the two bytes that end each header
     SIZE = 3  # the size is not a number
     RANGE = 4  # the member runs past the archive
-    NAME_LENGTH = 5  # N in a name `#1/N`, which says that N bytes of the contents are the name
+    # A name `#1/N`, which says that the first N bytes of the contents are the name: N is not a
+    # number, or larger than the contents.
+    NAME_LENGTH = 5
     NAME_OFFSET = 6  # the name begins with a slash and is not an offset
-    PLACE = 7  # PLACE in a name `/OFFSET:PLACE` of a thin archive
-    NO_NAMES = 8  # no member // comes before it
+    PLACE = 7  # PLACE in a name `/OFFSET:PLACE` of a thin archive is not a number
+    NO_NAMES = 8  # no member //, which has the long names, comes before the member
     NAME_RANGE = 9  # the offset is outside the long names
     EMPTY_NAME = 10
 
@@ -118,7 +120,9 @@ class IndexedKind:
 class FoldOutcome:
     """Reasons to accept or reject a candidate: a file whose Mercury sections may repeat another's.
 
-    The other file is the reference. `mercury/reasons.py` has the sentences.
+    The other file is the reference. HEADER_ reasons are about section headers, TARGET_ reasons
+    about relocation sections; a TWIN is the same section of the reference. `mercury/reasons.py` has
+    the sentences.
     """
 
     ACCEPTED = 0

@@ -10,10 +10,12 @@ class Demand:
     """Conditions under which a file is linked."""
 
     ALWAYS = 0
-    SYSTEM = 1  # device runtime: if files before it lack a function, or another file needs it
+    # A file of the device runtime: if a function that files before it call is undefined so far, or
+    # as for NEEDED.
+    SYSTEM = 1
     NEEDED = 2  # if it defines a symbol that another file needs
-    # All files of an archive with this number are linked if another file needs a symbol of one,
-    # and the files of all archives with it if no file would be linked otherwise.
+    # A member of an archive: all such members are linked if another file needs a symbol that one
+    # of them defines. If no file would be linked otherwise, those of all archives are.
     TOGETHER = 3
 
 

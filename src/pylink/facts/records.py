@@ -14,7 +14,7 @@ SYM = Struct("<IBBHQQ")
 DYN = Struct("<QQ")
 # sh_name, type, flags, addr, offset, size, link, info, addralign, entsize.
 SHDR = Struct("<IIQQQQIIQQ")
-# r_offset, the halves of r_info (type and symbol), and r_addend.
+# r_offset, the halves of r_info (type, then symbol), and in RELA r_addend.
 REL = Struct("<QII")
 RELA = Struct("<QIIq")
 # REL and RELA with r_info as one number.

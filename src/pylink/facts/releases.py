@@ -15,7 +15,8 @@ TRAIT_COMMON_YIELDS = 1 << 2  # a common symbol may follow a definition of the s
 TRAIT_WEAK_GLOBAL = 1 << 3  # symbol tables mix weak symbols with the global ones
 TRAIT_MERC_CALLS = 1 << 4  # from sm_100 on the call graph has a mercury form
 TRAIT_SHARED_LOCAL = 1 << 5  # executables make symbols of a kernel's shared variables local
-# Outputs have no REL section without entries; from sm_100 on, string tables hold only used names.
+# String tables lack names of relocation sections without entries. From sm_100 on they hold only
+# used names, and mercury sections have another order (LEAN_RANKS).
 TRAIT_LEAN_NAMES = 1 << 6
 TRAIT_NAMELESS_SHARED = 1 << 7  # a shared section with bytes but no variable counts as a variable
 TRAIT_EARLY_FILES = 1 << 8  # headers, notes and barrier counts are where objects of 12.x have them
@@ -40,7 +41,8 @@ TRAIT_FP64_UNPADDED = 1 << 26  # no NOPs separate FP64 instructions on chips wit
 
 NVSAL_SW_WAR = EIATTR_NUMBER["NVSAL_SW_WAR"]
 PREEXIT_USED = EIATTR_NUMBER["PREEXIT_USED"]
-# The end of a range of tool numbers (e.g. 132086 for 13.2.86) that also has all later tools.
+# The end of a range of tool numbers if the range has all later tools, too; a tool number is, for
+# example, 132086 for 13.2.86.
 AFTER_ALL_TOOLS = (1 << 32) - 1
 
 
@@ -170,9 +172,10 @@ CODE_TRAITS = (
 
 
 def _rows_by_name() -> dict[str, Release]:
-    """Return the rows of RELEASES by their names in options, the oldest release first.
+    """Return the rows of RELEASES by their names in options, in the order of version numbers.
 
-    Rows that share a toolkit are also found by the versions in `checked`.
+    So 13.2 comes before 13.2.51. Rows that share a toolkit are also found by the versions in
+    `checked`.
     """
     toolkits = [row.toolkit for row in RELEASES]
     rows = {}

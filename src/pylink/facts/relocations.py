@@ -16,8 +16,8 @@ FORMS = (
     "BANK14",  # (V >> 2 & 0x3fff) | bank << 14
     "BANK16",  # (V & 0xffff) | bank << 16
     "BANK17",  # (V & 0x1ffff) | bank << 17
-    "SPLIT19",  # BANK14, with bit 18 at bit 26 and the others from bit 28 on
-    "BYTE",  # the byte of V that begins at the first bit of the field
+    "SPLIT19",  # as BANK14, but its bit 18 is at bit 26 and the other 18 bits begin at bit 28
+    "BYTE",  # one byte of V, written at r_offset; the row's first bit is that of the byte in V
     "NOTHING",  # the field stays unchanged
     "ZERO",  # zeros
 )
@@ -151,7 +151,8 @@ class Relocation:
     """A relocation type: a row of `_TYPES`, with the number of that row.
 
     The patched field has `bits` bits from bit `first` on, counted from r_offset, and `form` says
-    how it stores the value. `loader`, `mark` and `plain` are the properties; `plain` may be empty.
+    how it stores the value. With the form BYTE the field is the byte at r_offset, and `first` is a
+    bit of the value. `loader`, `mark` and `plain` are the properties; `plain` may be empty.
     """
 
     __slots__ = ("bits", "first", "form", "loader", "mark", "name", "number", "plain")
@@ -190,7 +191,7 @@ RELOCATIONS = tuple(
 R_CUDA = {row.number: row.name for row in RELOCATIONS}
 R_CUDA_32 = next(row.number for row in RELOCATIONS if row.name == "32")
 
-# Types such as 8_0, 8_8 to 8_56 patch one byte of 64 bits: the offsets of the bytes, in bits.
+# Types such as 8_0, 8_8 to 8_56 write one byte of a 64-bit value: its first bit in the value.
 _FIRST_BITS = range(0, 64, 8)
 # The name of the plain twin of each mercury number that has one.
 MERCURY_TWINS = {

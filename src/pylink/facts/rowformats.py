@@ -1,4 +1,4 @@
-"""Writes the module with the formats of rows that native code exchanges as bytes.
+"""Writes the module with the formats of rows that native code and Python exchange as bytes.
 
 python -m pylink.facts.rowformats src/_native > src/pylink/rowformats.py
 """

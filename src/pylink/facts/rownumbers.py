@@ -47,9 +47,10 @@ class EntityFlag:
     LIVE = 8  # the output has it
     COMMON = 32
     TAKEN = 64  # its address is taken: a CallBlock.TAKEN row of the call graph names it
-    # Executables omit it: a local symbol or a constant, of internal visibility, or an unused one.
+    # Executables without --preserve-relocs omit it: a local symbol or a constant that has internal
+    # visibility, or an unused constant.
     INTERNAL = 128
-    WEAK = 256  # every definition is weak
+    WEAK = 256  # every definition is weak or, without a definition, every reference
     UNSIZED = 512  # extern __shared__ array
     # A file has a row as for TAKEN, but the code that is linked from it does not take the address.
     MAYBE_TAKEN = 1024
@@ -57,7 +58,9 @@ class EntityFlag:
     UNSELECTED = 4096  # a kernel that is not among the selected ones; device code may launch it
     UNCALLED = 8192  # its address is taken, but no call from a kernel leads to it (`find_live`)
     INNER = 16384  # a function whose code is a part of another function's, as -ewp compiles it
-    UNBOUNDED = 32768  # a function of a whole program with recursion that nothing else shows
+    # A function of a whole program whose stack size (MIN_STACK_SIZE) is NO_STACK_BOUND: its
+    # recursion need not show in the call graph.
+    UNBOUNDED = 32768
     ALIAS = 65536  # with INNER: another name for the other function, as PTX `.alias` makes it
 
 
@@ -118,7 +121,8 @@ class FixupFlag:
 
     REL = 1  # the field has the addend; FixupRow.addend is for the list of resolved relocations
     CLEAR = 2  # write zeros
-    ZERO = 4  # the symbol's value counts as 0; the addend counts only for shared memory
+    # The symbol's value counts as 0, and so does the addend, except one of RELA for shared memory.
+    ZERO = 4
     MERC = 16  # the type is a mercury relocation number
     INSTANCE = 32  # -r: the relocation names the symbol that stands for its kernel's extern arrays
 
@@ -135,7 +139,7 @@ class ContentsFrom:
 
     INPUTS = 0  # the pieces of the inputs
     SPAN = 1  # bytes that the link made; a SpanRow says where they are
-    TWIN = 2  # the section's twin, its plain form, has the same bytes
+    TWIN = 2  # those of its twin, the plain form of the section, which has the same bytes
 
 
 # The class whose numbers have each prefix in native code.

@@ -26,14 +26,15 @@ MAX_SLOTS = 64 - 18
 RULE_TEXT_SIZE = 40  # bytes of the array that a rule has for a section name
 # The largest N of .nv.constantN that nvlink accepts; the type of bank N is that of bank 0 plus N.
 MAX_BANK = 17
-RANKS = len(sectiontable.LEAN_RANKS)
+RANKS = len(sectiontable.LEAN_RANKS)  # the number of parts (RANK_) of the output file
 
 
 def _kind_names() -> dict[str, int]:
     """Return the numbers of all kinds by their C names, such as K_TEXT."""
     kinds = {kind.number for kind in sectiontable.kinds()}
     names: dict[str, int] = {}
-    # The constants of the module in the order of their definition.
+    # The module's constants come in the order of their definition. PACKED_ALIGN, which is not the
+    # number of a kind, is skipped.
     for name, value in integer_constants(sectionkinds, ("",)).items():
         if value == len(names) and value in kinds and len(names) < len(kinds):
             names[f"K_{name}"] = value
@@ -142,8 +143,8 @@ def rules_by_type() -> Iterator[str]:
     same names, and they stay last. Without this index the reader spent a third of its time on rules
     for other types.
     """
-    rules: list[list[int]] = [[] for _ in range(256)]
-    of_functions = set()
+    rules: list[list[int]] = [[] for _ in range(256)]  # by low byte: numbers of rules
+    of_functions = set()  # numbers of the rules that come first
     number = 0  # of the rule, its index in RULE
     for kind in sort_by_rules(sectiontable.kinds()):
         for name, first_type in zip(kind.names or (b"",), kind.types, strict=True):
@@ -155,6 +156,7 @@ def rules_by_type() -> Iterator[str]:
             number += 1
     for rules_of_byte in rules:
         rules_of_byte.sort(key=lambda rule: rule not in of_functions)
+    # By low byte: the index in `in_order` of its first rule.
     first = [sum(map(len, rules[:low])) for low in range(257)]
     in_order = [rule for rules_of_byte in rules for rule in rules_of_byte]
     yield from enum_lines({"MAX_BANK": MAX_BANK})

@@ -6,9 +6,9 @@ into native code.
 
 from __future__ import annotations
 
-# Largest alignment, in bytes, of constants in a bank that nvlink packs because it is too full: the
-# largest unit in which a constant is read. There, a constant is aligned to its size. A bank in
-# which all constants are smaller is not aligned to it.
+# Largest alignment, in bytes, of constants in a bank that nvlink packs because the bank is too
+# full: the largest unit in which a constant is read. In such a bank, a constant is aligned to its
+# size. The bank is aligned to PACKED_ALIGN if one of its constants has that size or more.
 PACKED_ALIGN = 8
 
 OTHER = 0  # any other section with contents
@@ -38,11 +38,11 @@ SHARED = 23  # .nv.shared.*
 DEBUG_SHARED = 24  # .nv_debug.shared
 LOCAL = 25  # .nv.local.*
 CAPMERC = 26  # .nv.capmerc.text.*
-MERC_DEBUG = 27  # .nv.merc.debug_*
+MERC_DEBUG = 27  # .nv.merc.debug_*, .nv.merc.nv_debug_*
 MERC_INFO = 28  # .nv.merc.nv.info
 MERC_INFO_FUNC = 29  # .nv.merc.nv.info.*
 MERC_RELA = 30  # .nv.merc.rela.*
-MERC_CONSTANT = 31  # .nv.merc.nv.constant.*
+MERC_CONSTANT = 31  # .nv.merc.nv.constant.user, .nv.merc.nv.constant.pic
 MERC_GLOBAL_INIT = 32  # .nv.merc.nv.global.init
 MERC_SYMTAB = 33  # .nv.merc.symtab
 MERC_CONSTANT_FUNC = 34  # .nv.merc.nv.constant.optimizer.*

@@ -1,4 +1,4 @@
-"""One table of all kinds of sections, from which `pylink.facts.header` writes a header of C.
+"""One table of all kinds of sections, from which `pylink.facts.header` makes tables of C.
 
 Like nvlink, the reader recognizes sections by type and flags, and by name if a type has several
 kinds (docs/format-notes.md, "Names of sections").
@@ -72,7 +72,7 @@ LEAN_RANKS = (
 )
 
 # Values of `Kind.omit`: when the output omits a section that the link created. The name of the
-# section stays in the string tables.
+# section stays in the string tables, except from sm_100 on in releases with TRAIT_LEAN_NAMES.
 OMIT_NEVER = 0
 OMIT_WITHOUT_RECORDS = 1  # it has no attribute records
 OMIT_WITHOUT_ENTRIES = 2  # it has no relocations
@@ -116,15 +116,15 @@ IS_DEBUG = 4  # debug data, plain or mercury
 IS_ENTRIES = 8  # emitted relocations, plain or mercury
 IS_RECORDS = 16  # attributes, plain or mercury
 IS_CALLS = 32  # pairs of the call graph and of prototypes
-IS_PARAMETERS = 64  # the bank of a kernel's parameters, which from sm_100 on is the last section
+IS_PARAMETERS = 64  # the bank of a kernel's parameters, from sm_100 on after other plain sections
 IS_LITERALS = 128  # a bank of a function's literals and jump tables, plain or mercury
 IS_VARIABLES = 256  # constants or initialized data of all files, plain or mercury
 IS_KERNEL_SHARED = 512  # shared variables of one kernel
 IS_COMMON_SHARED = 1024  # shared variables of all kernels
 
 # Constant banks that nvlink treats specially.
-POOL_BANK = LITERAL_BANK  # IS_LITERALS, as a rule
-USER_BANK = CONSTANT_BANK  # constants of all files
+POOL_BANK = LITERAL_BANK  # literals and jump tables of a function (IS_LITERALS)
+USER_BANK = CONSTANT_BANK  # __constant__ variables of all files
 PIC_BANK = 4  # addresses for position-independent code
 
 
@@ -196,7 +196,7 @@ class Kind:
 
     @property
     def exact(self) -> bool:
-        """Whether all its sections have one name."""
+        """Whether the kind has one whole name: not several, a prefix, or a name with a bank."""
         return len(self.names) == 1 and not self.names[0].endswith(b".") and not self.banked
 
     @property
@@ -229,7 +229,10 @@ class Kind:
 
 
 def kinds() -> tuple[Kind, ...]:
-    """Return all kinds, by number; `sort_by_rules` has the order in which sections match them."""
+    """Return all kinds, by number.
+
+    `sectionheader.sort_by_rules` has the order in which the reader compares sections with them.
+    """
     mercury, link = elf.SHF_MERCURY, elf.SHF_INFO_LINK
     read, write, code = elf.SHF_ALLOC, elf.SHF_ALLOC | elf.SHF_WRITE, elf.SHF_EXECINSTR
     # Values of `mask`: what distinguishes kinds of SHT_PROGBITS, and kinds of notes.
