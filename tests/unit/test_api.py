@@ -366,7 +366,7 @@ def test_inputs_are_checked_when_they_are_added() -> None:
         linker.add(3)  # type: ignore[arg-type]  # the mistake that is tested
     with pytest.raises(TypeError, match=r"input 1: .*not the path"):
         linker.add_data("a", "a")  # type: ignore[arg-type]  # the mistake that is tested
-    with pytest.raises(TypeError, match="input 0: a path, not bytes"):
+    with pytest.raises(TypeError, match="input 1: no path, but bytes"):
         linker.add_file(b"a")  # type: ignore[arg-type]  # the mistake that is tested
     with pytest.raises(ValueError, match="no kind of input"):
         pylink.Input("a", kind="elf")  # type: ignore[arg-type]  # the mistake that is tested

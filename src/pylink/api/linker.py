@@ -161,7 +161,7 @@ class Linker:
     def add_file(self, path: Path) -> None:
         """Add a file, which `complete` reads; raises the exceptions of `add`."""
         if not isinstance(path, (str, os.PathLike)):
-            raise TypeError(f"input {len(self._inputs)}: a path, not {type(path).__name__}")
+            raise TypeError(f"input {len(self._inputs)}: no path, but {type(path).__name__}")
         with ONE_FRAME:
             self.add(Input(path))
 

@@ -21,17 +21,12 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-<<<<<<< HEAD
-    """Show help on a topic, or an overview; the status is 1 for an unknown topic, else 0."""
-    if list(argv) in ([], ["help"], ["all"]):
-=======
     """Show help on a topic, or an overview; the status is 1 for an unknown topic, else 0.
 
     A topic is a command, an option or a diagnostic, looked for in this order; `all` is the help on
     all commands and all options of a link.
     """
-    if not argv or list(argv) == ["all"]:
->>>>>>> b4523a546ab7179ada0d1d7e6960393b3cfae48f
+    if list(argv) in ([], ["help"], ["all"]):
         if sys.stdout is not None:  # None if the process was started with it closed
             write(sys.stdout, full_help_text() if argv[:1] == ["all"] else short_help_text())
         return 0

@@ -171,16 +171,11 @@ def _load_screen() -> None:
     import pylink.size.screen  # noqa: F401 -- loaded ahead
 
 
-<<<<<<< HEAD
 def _write_page(arguments: argparse.Namespace, sizes: Sizes, old: Sizes | None) -> None:
     """Write the page; OSError if it would overwrite the budget or a file with device code.
 
     `old` are the sizes of --diff.
     """
-=======
-def _write_page(arguments: argparse.Namespace, sizes: Sizes) -> None:
-    """Write the page of --html; OSError if it would overwrite one of the measured FILEs."""
->>>>>>> b4523a546ab7179ada0d1d7e6960393b3cfae48f
     from pylink.report.view.sizepage import page
 
     page_path = arguments.html

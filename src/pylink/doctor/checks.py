@@ -43,11 +43,6 @@ EXTRAS = {
 }
 # The value of PYLINK_SERVER with which the first link starts a server.
 AUTO = "auto"
-<<<<<<< HEAD
-=======
-# A limit of fewer open files than this gives a note.
-FEW_DESCRIPTORS = 256
->>>>>>> b4523a546ab7179ada0d1d7e6960393b3cfae48f
 
 
 @dataclass(frozen=True)
