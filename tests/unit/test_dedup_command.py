@@ -208,22 +208,19 @@ def test_an_unreadable_input_ends_the_command(
     assert shown.out == ""
 
 
-@pytest.mark.parametrize(
-    ("entry_size", "message"),
-    [(64, "section headers at 0x40 run past the file"), (65, "section headers have 65 bytes, not 64")],
-)
+@pytest.mark.parametrize("entry_size", [64, 65])
 def test_bad_section_headers_are_described(
-    tmp_path: Path, entry_size: int, message: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, entry_size: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     header = bytearray(TEMPLATE.image()[:64])
     struct.pack_into("<Q", header, 40, 64)  # e_shoff
     struct.pack_into("<HH", header, 58, entry_size, 0xFFF0)  # e_shentsize, e_shnum
-    (tmp_path / "a.cubin").write_bytes(header + bytes(128))
-    path = str(tmp_path / "a.cubin")
-    assert main([path]) == 1
-    assert message in capsys.readouterr().err
+    path = tmp_path / "a.cubin"
+    path.write_bytes(header + bytes(128))
+    assert main([str(path)]) == 1
+    assert "section headers run past the file, or do not have 64 bytes" in capsys.readouterr().err
     # An architecture is read from a file's header by other code.
-    assert main(["--arch", "sm_100", path]) == 1
+    assert main(["--arch", "sm_100", str(path)]) == 1
     assert capsys.readouterr().err.startswith(f"pylink dedup: {path}: ")
 
 

@@ -446,6 +446,8 @@ def test_tables_of_levels_and_their_rest(
     assert "download" not in screen
     assert "f<>" in screen
     assert max(map(len, screen.splitlines())) <= 100
+    assert main([str(path), "--top", "0"]) == 0  # all of them
+    assert capsys.readouterr().out == screen
     assert main([str(path), "--by", "colour"]) == 2
     assert main([str(tmp_path / "gone")]) == 2
 

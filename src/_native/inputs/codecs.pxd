@@ -22,8 +22,8 @@ cdef extern from "inputs/codecs.h" nogil:
 cdef inline bint open_codec(int codec, const char* path) noexcept nogil:
     """Open the library at `path` for a codec; `decompress` uses it from then on.
 
-    Returns whether it has what the codec needs. Of several libraries of Zstandard, the first that
-    can decompress stays in use, and the result for later ones is True.
+    Returns whether it has what the codec needs. The first library of
+    Zstandard that can decompress stays in use, and the result for later ones is True.
     """
     return open_lz4(path) if codec == CODEC_LZ4_BLOCK else open_zstd(path)
 

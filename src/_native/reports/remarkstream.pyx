@@ -167,7 +167,8 @@ ctypedef struct SeenString:
 ctypedef struct StringNumbers:
     PyObject* strings           # the string table, a borrowed reference to a dict
     PyObject* next_number       # number of the next new string, an owned reference to an int
-    SeenString seen[SEEN_STRINGS]   # by bits of an address: the last such string, or zeros
+    # By bits of an address: the last such string, or zeros.
+    SeenString seen[SEEN_STRINGS]
 
 
 cdef inline uint32_t number_string(StringNumbers* numbers, str text) except? 0xffffffff:

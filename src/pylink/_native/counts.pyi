@@ -27,7 +27,10 @@ def count_relocations(placed: PlacedTables) -> list[RelocationCount]:
     """Count the applied and the kept relocations of each type that occurs."""
 
 def count_fixups(placed: PlacedTables) -> Values:
-    """Count the relocations that are applied to each section of the output."""
+    """Count the relocations that are applied to each section of the output.
+
+    The result is by OutRow, and has a uint64 for each.
+    """
 
 def list_fixups(fixups: Fixups, out: int) -> list[tuple[int, int]]:
     """List (offset there, type) of each relocation that is applied to output section `out`."""

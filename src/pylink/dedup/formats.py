@@ -99,7 +99,7 @@ def tables(analysis: Analysis, top: int, *, everything: bool) -> list[TextTable]
 def _objects_table(analysis: Analysis, top: int, *, everything: bool) -> TextTable:
     """Return the table of `top` objects: first those that fold, then the others.
 
-    Of each group, the largest objects come first. With `everything` the table also has the code of
+    In each group the largest objects come first. With `everything` the table also has the code of
     the outcome (see `Verdict`), and the stage of the comparison that rejected the object.
     """
     rows = []

@@ -65,14 +65,17 @@ def summary_lines(sizes: Sizes) -> list[str]:
 
 
 def first_screen(sizes: Sizes, top: int) -> list[str]:
-    """Return the kinds of code with a bar for each, reductions, and the `top` largest templates."""
+    """Return the kinds of code with a bar for each, reductions, and the `top` largest templates.
+
+    `top` 0 shows all templates.
+    """
     lines = [*summary_lines(sizes), ""]
     lines += _kinds_table(sizes)
     templates = rows(sizes, ("template",))
     lines += _reduction_lines(sizes, templates)
     templates_shown = [row for row in templates if row.functions]
     if templates_shown:
-        lines += ["", *_templates_table(sizes, "largest templates", templates_shown[:top])]
+        lines += ["", *_templates_table(sizes, "largest templates", templates_shown[: top or None])]
         lines += ["", ESTIMATE]
     lines += ["More: --by target, --by file, --by function, --json"]
     return lines
