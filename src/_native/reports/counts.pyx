@@ -257,10 +257,7 @@ cdef void count_kept(const MergedView* merged, const PlacedView* placed,
 
 
 def count_fixups(PlacedTables placed not None):
-    """Count the relocations that are applied to each section of the output.
-
-    The result is by OutRow, and has a uint64 for each.
-    """
+    """Count the relocations that are applied to each section of the output."""
     cdef MergedView merged
     cdef size_t out_count = placed.outs.count, i
     cdef bytes column = PyBytes_FromStringAndSize(NULL, out_count * 8)
