@@ -10,6 +10,7 @@ import pytest
 from pylink.diagnostics import Diagnostic, Policy, Sink, note
 from pylink.diagnostics.color import is_wanted
 from pylink.diagnostics.errors import LinkError
+from pylink.diagnostics.paths import shortener
 from pylink.diagnostics.record import CHILD, CONTINUATION, DETAIL, Source
 from pylink.diagnostics.severity import (
     CATASTROPHE,
@@ -378,3 +379,15 @@ def test_a_link_error_is_one_readable_block() -> None:
         "\n"
         '1 error detected in the link of "o.cubin".\n'
     )
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["/usr/a/x", "/usr/a/b/y"], ["x", "b/y"]),
+        (["/usr/x", "/home/y"], ["/usr/x", "/home/y"]),
+        (["a/x", "/a/y"], ["a/x", "/a/y"]),
+    ],
+)
+def test_paths_lose_the_directory_that_they_share(names: list[str], shown: list[str]) -> None:
+    assert [*map(shortener(names), names)] == shown

@@ -17,5 +17,5 @@ def shortener(names: Iterable[str]) -> Callable[[str], str]:
     directories = {os.path.dirname(name) for name in names}
     is_comparable = len({os.path.isabs(directory) for directory in directories}) == 1
     common = os.path.commonpath(sorted(directories)) if is_comparable else ""
-    start = os.path.join(common, "") if common else ""
+    start = os.path.join(common, "") if common not in ("", os.sep) else ""
     return lambda name: name.removeprefix(start) or name
