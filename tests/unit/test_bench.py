@@ -6,6 +6,7 @@ import math
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -428,9 +429,20 @@ def test_options_of_the_environment_are_left_out(
     link: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYLINK_OPTIONS", "--bogus")
-    options = ["--rounds=1", "--no-growth", "--csv=out.csv", *OTHERS[:2], *OTHERS[3:]]
+    options = ["--rounds=1", "--no-growth", "--csv=out.csv", *OTHERS[:2], *OTHERS[4:]]
     assert main([*options, f"--nvlink={linker(tmp_path)}", "--", *link]) == 0
     assert len(results().seconds("pylink CLI")) == 1
+    assert len(results().seconds("pylink serve")) == 1
+
+
+def test_a_helper_that_ended_between_requests_is_an_error(tmp_path: Path) -> None:
+    launcher = Launcher()
+    launcher.run(["true"], tmp_path)
+    assert launcher._process is not None
+    os.kill(launcher._process.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, launcher._process.pid, os.WEXITED | os.WNOWAIT)
+    with pytest.raises(RunFailed, match="ended with status -9"):
+        launcher.run(["true"], tmp_path)
 
 
 @pytest.mark.parametrize(

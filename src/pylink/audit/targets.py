@@ -20,7 +20,7 @@ def sm_number(text: str) -> int:
     digits = text.removeprefix("sm_")
     major, point, minor = digits.partition(".")
     if point and len(minor) == 1 and major.isdecimal() and minor.isdecimal():
-        return 10 * int(major) + int(minor)
+        digits = major + minor
     if not digits.isdecimal() or not 10 <= int(digits) < 10000:
         raise ValueError(f"'{text}': expected a number such as 90, sm_90 or 9.0")
     return int(digits)

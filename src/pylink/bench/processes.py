@@ -71,13 +71,18 @@ class Helper:
         assert process.stdin is not None
         assert process.stdout is not None
         self._is_working = True
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        line = process.stdout.readline()
+        try:
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except BrokenPipeError:  # the process ended after the last answer
+            line = ""
         self._is_working = False
         if not line:
             self._process = None
-            with process:  # closes the pipes
+            with contextlib.suppress(BrokenPipeError):  # what was not written is lost
+                process.stdin.close()
+            with process:  # closes the other pipe
                 raise RunFailed(f"its process ended with status {process.wait()}")
         answer: dict[str, Any] = json.loads(line)
         return answer

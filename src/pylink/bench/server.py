@@ -6,6 +6,7 @@ import os
 import shlex
 
 from pylink.bench.processes import Launcher, RunFailed
+from pylink.options.parse import OPTIONS_VARIABLE
 from pylink.serve.server import VARIABLE
 from pylink.subtools.process import ends_within, start_helper
 
@@ -25,7 +26,9 @@ class Server:
         if name != VARIABLE or not value:
             self._end()
             raise RunFailed("`pylink serve` did not start")
-        self.launcher = Launcher({**os.environ, VARIABLE: value})
+        environment = {**os.environ, VARIABLE: value}
+        environment.pop(OPTIONS_VARIABLE, None)  # it would change the link
+        self.launcher = Launcher(environment)
 
     def close(self) -> None:
         """End the launcher and the server."""
