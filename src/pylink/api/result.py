@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class LinkResult:
-    """The result of a link: the image, and tables and facts about it and the link."""
+    """The result of a link: the linked image, and facts and tables about both."""
 
     __slots__ = (
         "_image", "_inputs", "_relocations", "_sections", "_sizes", "_symbols", "arch",
@@ -30,7 +30,7 @@ class LinkResult:
     arch: str
     """The architecture that was linked for, such as `sm_90a`."""
     diagnostics: Diagnostics
-    """The diagnostics of the link, in order; warnings at most, since it succeeded.
+    """The diagnostics of the link, in order; none is an error, since the link succeeded.
 
     It is a tuple of records, and `diagnostics.table` has them with columns. A record whose place
     was not used yet keeps the inputs in memory; `del` of the result releases them.
@@ -55,8 +55,8 @@ class LinkResult:
         self.diagnostics = Diagnostics(diagnostics)
         self.timings = timings
         self.profile = profile
-        # The name and the size in bytes of each input, None for the size of a file; a table after
-        # the first use of `inputs`.
+        # The name and the size in bytes of each input; the size of a file is None, since it is not
+        # read yet. The first use of `inputs` replaces this by a table.
         self._inputs: Sequence[tuple[str, int | None]] | Table[InputRow] = inputs
         self._relocations: Table[RelocationRow] | None = None
         self._sections: Table[SectionRow] | None = None
@@ -85,7 +85,7 @@ class LinkResult:
 
     @property
     def symbols(self) -> Table[SymbolRow]:
-        """A row for each symbol of the image, in its order; read at the first use."""
+        """A row for each symbol of the image, without the null one; read at the first use."""
         if self._symbols is None:
             from pylink.api.tables import symbol_table
 

@@ -1,4 +1,4 @@
-"""The contents of a linked image as tables for people, numpy and pandas."""
+"""Tables for people, numpy and pandas: contents of a linked image, inputs, phases and growth."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SizeRow(NamedTuple):
 
 
 class RelocationRow(NamedTuple):
-    """A relocation of an image; `offset` is bytes into `section`, which it changes."""
+    """A relocation, which changes `section` at `offset`, in bytes; no addend in REL sections."""
 
     section: str
     offset: Place
@@ -62,7 +62,7 @@ class RelocationRow(NamedTuple):
 
 
 class InputRow(NamedTuple):
-    """An input of a link; its `bytes` are unknown if the file no longer exists."""
+    """An input of a link, numbered from 0; `bytes` is None if its file is not found any more."""
 
     number: int
     name: str
@@ -70,7 +70,7 @@ class InputRow(NamedTuple):
 
 
 class PhaseRow(NamedTuple):
-    """A phase of a link, by its tag."""
+    """A phase of a link: its tag, such as `read`, and how long it took."""
 
     phase: str
     milliseconds: Milliseconds
@@ -136,7 +136,7 @@ def symbol_table(image: bytes) -> Table[SymbolRow]:
 
 
 def size_table(image: bytes) -> Table[SizeRow]:
-    """Return the bytes of an image as `pylink size` counts them, the largest first."""
+    """Return the bytes of an image by part and function, like `pylink size`, largest first."""
     from pylink.size.levels import rows
     from pylink.size.walk import measure_bytes
 

@@ -24,7 +24,7 @@ _OTHER_ARGUMENTS = ("arch", "cancel", "log", "options", "output", "progress")
 
 
 def check_list(inputs: object) -> None:
-    """Raise TypeError if `inputs` is one path or bytes: a single input, which is iterable, too."""
+    """Raise TypeError if `inputs` is a path or bytes: a single input, not a list of inputs."""
     if isinstance(inputs, (str, bytes, os.PathLike)):
         raise TypeError("inputs is a list, also of one input")
 
@@ -32,7 +32,7 @@ def check_list(inputs: object) -> None:
 def check_keywords(keywords: Mapping[str, object]) -> dict[str, Value]:
     """Convert keyword arguments to option values; TypeError for a wrong name or type.
 
-    None is an option that is not given.
+    The values are by attribute of the option. A keyword whose value is None counts as not given.
     """
     values: dict[str, Value] = {}
     for name, value in keywords.items():
@@ -45,7 +45,7 @@ def check_keywords(keywords: Mapping[str, object]) -> dict[str, Value]:
 
 
 def without_defaults(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the values without defaults: False unless it is an argument, and empty lists."""
+    """Return the values that are not defaults; see `_is_default`."""
     return {name: value for name, value in values.items() if not _is_default(name, value)}
 
 
@@ -63,7 +63,10 @@ def check_choices(values: Mapping[str, Value], sink: Sink) -> None:
 
 
 def _is_default(name: str, value: Value) -> bool:
-    """Return whether the value is an option's default."""
+    """Return whether the value is the default of the option with the attribute `name`.
+
+    Defaults are an empty list, and False. Options that take true or false have no default.
+    """
     return value == () or (value is False and BY_ATTRIBUTE[name].takes != TRUTH)
 
 
@@ -131,7 +134,7 @@ class OptionValues:
 
     @property
     def given(self) -> Mapping[str, Value]:
-        """The options that were given, by name."""
+        """The values of the options that were given, by attribute, such as `link_time_opt`."""
         return dict(self._values)
 
     # The properties of LinkOptions call these methods, one for each type of value.

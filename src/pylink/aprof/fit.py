@@ -3,21 +3,21 @@
 The error of a fit is compared with the scatter: how far repeated measurements of one size differ.
 docs/growth.md explains the criterion to users.
 
-1. A sum of functions, or a power of the size, is a model if its error does not exceed what the
-   scatter allows. Among the models, the one with the least penalty is chosen: the sum of squared
-   errors / scatter**2, `PART_PENALTY` for each part, and more for an unusual growth.
+1. Among sums of functions and powers of the size, the one with the least penalty is chosen: the sum
+   of squared errors / scatter**2, `PART_PENALTY` for each fitted parameter, and more for an unusual
+   growth. It is a model if its error does not exceed what the scatter allows.
 2. If there is no model for all sizes, or smaller sizes do not confirm a steep one, the larger sizes
    may have one: the cost may grow in another way from some size on. So a power, the course, is
    fitted to the last two doublings.
 3. The forecast is a multiple: the cost at twice the largest size, divided by the cost there. Its
    interval holds each multiple that some sum of functions up to n^2 forecasts, if that sum fits
    about as well as the closest one (95 % on each side). It also holds what the best sums for all
-   sizes and for the smaller sizes forecast, which raises no upper bound of a course. `CACHE_DIP`
-   and `CACHE_RISE` allow for caches.
+   sizes and for the smaller sizes forecast; the interval of a course takes only lower bounds from
+   them. `CACHE_DIP` and `CACHE_RISE` allow for caches.
 4. An interval that is too wide is not a forecast.
 
-Disturbances only make a call longer, so a point far above all others is omitted. The two largest
-points always count, since no larger point could confirm such an omission.
+Disturbances only make a call longer, so a point far above a fit of all others is omitted. The
+points of the two largest sizes always count: no larger size could confirm such an omission.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.aprof.sums import Points, Sum
 
-# Fewer sizes do not show a growth, nor do sizes whose largest is not LEAST_SPAN times the smallest.
+# Fewer sizes do not show a growth, nor do sizes whose largest is less than LEAST_SPAN times the
+# smallest.
 # Two and eight inputs should do: their bytes differ by a little less than a factor of four.
 FEWEST_SIZES = 5
 LEAST_SPAN = 3.8
-# The course, a power of the size, is fitted to the sizes from each of these shares of the largest
-# one on, if there are FEWEST_COURSE_SIZES: to the last two doublings and to the last one.
+# A course is a power of the size that is fitted to the sizes from one of these shares of the largest
+# size on: to the last two doublings, or to the last one. It needs FEWEST_COURSE_SIZES.
 COURSE_STARTS = (1 / 4, 1 / 2)
 FEWEST_COURSE_SIZES = 4
 # Sizes up to half of the largest confirm a steep growth that all sizes show if they forecast about
@@ -57,7 +58,8 @@ PART_PENALTY = 4.0
 
 # Relative error below which costs count as equal, because of clocks and rounding.
 LEAST_NOISE = 0.004
-# Largest relative error of a fit from which costs are forecast.
+# A fit with a larger relative error forecasts no costs. An outlier is above the fit of the other
+# points by more than this share.
 MOST_NOISE = 0.15
 # A course is the power that fits the largest sizes. The sum for all sizes and that for the smaller
 # ones lower the lower bound of its interval to what they forecast, if that is less. A sum with a
@@ -72,7 +74,7 @@ MAX_EXCESS_SIGMA = 5.0
 # The squared errors of the chosen sum of functions may be up to this many times the limit that
 # MAX_EXCESS_SIGMA gives, if those of the sum with the least errors are within it.
 CHOICE_TOLERANCE = 1.5
-# A larger multiple of the cost at twice the size is of n^3: n^2 gives 4.
+# A larger multiple of the cost at twice the size needs n^3: n^2 gives 4.
 CUBIC_MULTIPLE = 4.2
 
 # Multiples of the forecast to which the interval of noisy costs is widened at least, before it is
@@ -87,7 +89,8 @@ STEADY_SCATTER, BUSY_FACTOR = 0.015, 2.0
 LEAST_TIME_SCATTER = 0.002
 
 # A sum may be linear growth that a cache disturbs if it forecasts a multiple of the cost at twice
-# the size in this range: linear growth gives 2.
+# the size in this range: linear growth gives 2. The multiple of its course then limits the lower
+# bound of the interval, see `_Forecast`.
 LINE_LOW, LINE_HIGH = 2.0, 2.5
 # A course (the power for the last doublings) with a multiple from LINE_LOW to BENT_COURSE_HIGH may
 # be linear growth, too. The lower bound of its interval is then at most BENT_COURSE_MULTIPLE.
@@ -98,13 +101,14 @@ BENT_COURSE_HIGH, BENT_COURSE_MULTIPLE = 2.9, 1.95
 # allows no narrower intervals.
 INTERVAL_RATIO, CALM_SCATTER = 1.5, 0.03
 INTERVAL_RATIO_PER_PERCENT, INTERVAL_RATIO_MAX = 0.15, 2.5
-# An interval that is too wide by up to TRIM_RATIO_MAX is narrowed at both ends: in tests, intervals
-# hold the cost more often than promised. The rounding keeps the narrowed one below the limit.
+# An interval whose quotient is above the limit by a factor of up to TRIM_RATIO_MAX is narrowed at
+# both ends: in tests, intervals hold the cost more often than promised. TRIM_ROUNDING keeps the
+# quotient of the narrowed interval below the limit.
 TRIM_RATIO_MAX, TRIM_ROUNDING = 1.15, 1 + 1e-9
-# A cost is steep if the lower bound of the multiple (twice the size costs so many times as much) is
-# above this, which that of n log n is not.
+# A cost is steep if the lower bound of its multiple is above this. The multiple says how many times
+# as much twice the size costs. That of n log n is lower at the sizes of links.
 STEEP_MULTIPLE = 2.35
-# This limit is for a sum of two growing functions. It is higher, since a cache may make linear
+# The same limit for a sum of two growing functions. It is higher, since a cache may make linear
 # growth look like such a sum.
 STEEP_MULTIPLE_OF_SUM = 2.6
 
@@ -112,7 +116,7 @@ STEEP_MULTIPLE_OF_SUM = 2.6
 # so it decides only if several models fit.
 PRIOR_EXPONENT, PRIOR_SPREAD = 1.0, 0.25
 
-# Student's t, one-sided 95 %, for 1, 2, 3 and more degrees of freedom; the last is for all others.
+# Student's t, one-sided 95 %, for 1 to 14 degrees of freedom; the last value is for all others.
 STUDENT_T_95 = (
     *(6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86),
     *(1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.7),
@@ -123,8 +127,8 @@ FITTED_PARTS = 3
 # Median of the absolute values of a normal variable, in standard deviations.
 MEDIAN_OF_NORMAL = 0.6745
 
-# Least distance of an outlier above the other points, in units of their noise. One outlier may be
-# omitted for each POINTS_PER_OUTLIER points.
+# Least distance of an outlier above the fit of the other points, in units of their noise. One
+# outlier may be omitted for each POINTS_PER_OUTLIER points.
 OUTLIER_SIGMA = 6.0
 POINTS_PER_OUTLIER = 5
 
@@ -133,17 +137,17 @@ POINTS_PER_OUTLIER = 5
 class Growth:
     """The growth that points show.
 
-    * `model`: the name of the function; None if the points show no growth.
+    * `model`: the name of the steepest function of the sum, such as `n^2`; None without a model.
     * `reason`: why there is no model, for people.
-    * `terms`: names and factors of the sum.
-    * `error`: root of the mean squared relative error.
+    * `terms`: names and factors of the functions of the best sum, even if it is not a model.
+    * `error`: root of the mean squared relative error of this sum.
     * `twice`: the cost at twice the largest size, as a multiple of the cost there.
     * `low`, `high`: interval that holds this multiple with nine chances in ten; both are 1 if
       there is no forecast.
     * `outliers`: the sizes of omitted points.
     * `steep`: whether the cost grows faster than n log n, which may be certain without a model.
     * `scatter`: the relative error of a cost that was assumed: the largest of what the caller
-       states, LEAST_NOISE, and the scatter of each point about its neighbors.
+       states, LEAST_NOISE, and the scatter of the points about their neighbors.
     * `since`: the smallest size for which the model holds.
     """
 
@@ -197,7 +201,7 @@ def scatter_of(costs: Iterable[tuple[float, float, int]]) -> float:
 
 
 class _Range:
-    """Points, the best sum for them, and the interval of the forecasts of all sums.
+    """Points, the best sum for them, and the interval of what sums that fit them well forecast.
 
     The closest sum has the least squared errors. The best sum has the least penalty: its squared
     errors, and more for each parameter and for a growth unlike n. `misfit` is the relative error of
@@ -227,10 +231,10 @@ class _Range:
         self.low, self.high = self._interval(closest, max(scatter, self.misfit))
 
     def _interval(self, closest: Sum, noise: float) -> tuple[float, float]:
-        """Return the bounds of what sums that fit about as well as the closest one forecast.
+        """Return the bounds of the forecasts of all sums that fit about as well as `closest`.
 
-        A forecast is the cost at twice the largest size, as a multiple of the cost there. `noise`
-        is the relative error of a cost.
+        The forecast of the best sum is always within them. A forecast is the cost at twice the
+        largest size, as a multiple of the cost there. `noise` is the relative error of a cost.
         """
         from pylink.aprof.sums import MULTIPLES, POWERS_OF_MULTIPLES
 
@@ -255,8 +259,8 @@ class _Range:
 class _Curve:
     """Points and their fits: a sum for all of them, or a power for the last doublings.
 
-    `is_exact` means costs without noise, such as counts. `smaller` is the fit of the smaller sizes,
-    None if these are too few.
+    `is_exact` means costs without noise, such as counts. `full_range` is the fit of all sizes, and
+    `smaller` that of the sizes up to half of the largest, None if these are too few.
     """
 
     def __init__(self, points: Points, scatter: float, resolution: float) -> None:
@@ -413,9 +417,10 @@ class _Curve:
 class _Forecast:
     """The forecast of a curve without an allowance for caches.
 
-    `low` and `high` are the bounds of the multiple: the cost at twice the largest size, divided by
-    the cost there. `course` is the least multiple that the last doublings support. `model` is None
-    if nothing fits; `reason` says why.
+    `best` is the sum or power that forecasts, and `misfit` a relative error of the fit. `low` and
+    `high` are the bounds of the multiple: the cost at twice the largest size, divided by the cost
+    there. If costs are noisy, the lower bound becomes at most CACHE_DIP times `course`, a multiple
+    by the last doublings. `model` is None if nothing fits; `reason` says why.
     """
 
     points: Points
@@ -431,7 +436,7 @@ class _Forecast:
 class _Course:
     """The power of the size that fits the cost of some points, and the interval of its forecast.
 
-    Fields are those of `_Range`.
+    Fields are as in `_Range`; `best` is the power.
     """
 
     def __init__(self, points: Points, scatter: float) -> None:
@@ -480,7 +485,8 @@ def _parameter_count(fitted: Sum) -> int:
 def _neighbor_scatter(points: Points, fitted: Sum) -> float:
     """Return the scatter of points about their neighbors, which no smooth curve explains.
 
-    The middle one of three points is compared with the line through the others.
+    It is that of the errors of `fitted`. Of each three successive points, the middle one is
+    compared with the line through the others.
     """
     errors = points.relative_errors(fitted).tolist()
     log_sizes = [log(size) for size in points.sizes.tolist()]

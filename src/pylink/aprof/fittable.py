@@ -9,8 +9,8 @@ from pylink.aprof.model import TIME_USEC, Report
 from pylink.aprof.shapes import is_between, is_steep
 from pylink.diagnostics.stream import printable
 
-# Routines whose cost is a smaller share of the costliest routine's are mentioned in sentences only
-# if they hurt.
+# Sentences do not mention a routine whose cost is a smaller share of the costliest routine's,
+# except LINK_ROUTINE and one that hurts (see `Fit`).
 LEAST_NOTABLE_PART = 0.02
 
 # Limit of the routines without a model that a sentence names.
@@ -18,12 +18,12 @@ MOST_NAMED = 5
 
 NO_MODEL = "no model"
 
-# The routine that stands for the whole link.
+# Name of the routine that stands for the whole link.
 LINK_ROUTINE = "link"
 
 
 def fit_table(report: Report, fits: Sequence[Fit] | None = None) -> str:
-    """Return the fits as text: one line for each routine, then the conclusions."""
+    """Return the fits as text: a head, a line for each routine, then the conclusions."""
     rows = fit_report(report) if fits is None else fits
     unit = "us" if report.metric == TIME_USEC else "blocks"
     has_walls = any(fit.wall is not None for fit in rows)

@@ -1,6 +1,6 @@
 """The growth of every routine of a report, and which of them will matter.
 
-The cost of a size is that of its fastest call, since disturbances only make a call longer.
+By default, the cost of a size is that of its fastest call: disturbances only make a call longer.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pylink.aprof.fit import Growth, fit_points, scatter_of
 from pylink.aprof.model import Point, Report
 from pylink.aprof.shapes import value_at
 
-# A routine that grows faster than n log n hurts if it takes HURTING_SHARE of the costliest routine
-# at AHEAD_FACTOR times the largest size.
+# A routine that grows faster than n log n hurts if, at AHEAD_FACTOR times its largest size, it
+# takes at least HURTING_SHARE of what the costliest routine takes there.
 AHEAD_FACTOR = 10
 HURTING_SHARE = 0.05
 # A routine may work in another way (a path) from some size on. The growth on the new path shows
@@ -29,7 +29,8 @@ class Fit:
     * `wall`: the wall time of that call; None if the report does not have it.
     * `size_unit`: the unit of sizes; "" if the report does not have it.
     * `part`: `cost` as a share of the costliest routine's.
-    * `share`: the cost at ten times the size as a share of the costliest routine's there.
+    * `share`: the cost at ten times the size as a share of the costliest routine's there. A routine
+      without a model counts with `cost`.
     * `hurts`: whether the routine is steep and its `share` (its `part` if there is no model) is at
       least HURTING_SHARE.
     """
@@ -47,7 +48,7 @@ class Fit:
 
     @property
     def model(self) -> str | None:
-        """The function that the cost grows like for large sizes, such as `n^2`; None: no model."""
+        """The function like which the cost grows at large sizes, such as `n^2`; None: no model."""
         return self.growth.model
 
     @property
@@ -66,7 +67,7 @@ class Fit:
         )
 
     def at(self, size: float) -> float:
-        """Return the cost of one call of a size by the model; without a model, `cost`."""
+        """Return the cost that the model gives a call of this size; without a model, `cost`."""
         if self.model is None:
             return self.cost
         return value_at(size, self.growth.terms)
@@ -87,8 +88,8 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
 
     Routines that measured the program, and are not part of it, are omitted.
 
-    `cost` is the cost to use of the calls of one size: "min", "max" or "mean". ImportError without
-    numpy.
+    `cost` says which cost of the calls of one size counts: "min", "max" or "mean". ImportError
+    without numpy.
     """
     points = report.points()
     walls, units, measuring = report.walls(), report.size_units(), report.measuring_routines()
@@ -141,7 +142,10 @@ def _fit(
 
 
 def _growth_after_path(size: int, path: tuple[int, str] | None) -> Growth | None:
-    """Return a growth without forecast if `path` (see `_fit`) starts near `size`, else None."""
+    """Return a growth without forecast if `path` (see `_fit`) starts near the largest size `size`.
+
+    Else return None. Near is up to twice that size, and more than 1 / PATH_REACH of it.
+    """
     if path is None or not size / PATH_REACH < path[0] <= 2 * size:
         return None
     start, path_name = path

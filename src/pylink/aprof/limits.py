@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# Limits of what is read, and smaller ones of what is written: other readers keep ids in 32 bits and
-# use them as indices, and keep sizes and numbers of calls as signed 64-bit numbers.
+# Limits of numbers that are read, and (MAX_WRITTEN) smaller ones of numbers that are written: other
+# readers keep ids in 32 bits and use them as indices, and keep `COUNTS` as signed 64-bit numbers.
 MAX_ID = (1 << 32) - 1
 MAX_WRITTEN_ID = (1 << 31) - 1
 MAX_COUNT = (1 << 64) - 1
@@ -13,7 +13,7 @@ MAX_COST = (1 << 64) - 1
 # The metrics of input sizes.
 INPUT_METRICS = ("rms", "drms", "rvms")
 
-# Columns of versions 0 and 1, and those that version 2 began with.
+# Columns of versions 0 and 1, and those of version 2, with which the ones of version 3 begin.
 _OLD = ("rms", "min", "max", "sum", "sqr", "occ")
 _SELF = ("rms", "min", "max", "sum", "occ", "real", "self_sum")
 # Columns of p and q lines (points of routines and of contexts) after the id, by version. A column
@@ -27,11 +27,12 @@ COLUMNS = {
 }
 NEWEST = max(COLUMNS)
 
-# Sums of squares. If one needs more than 64 bits, the largest 64-bit number is written.
+# Columns with sums of squares. If one needs more than 64 bits, the largest 64-bit number is written.
 SQUARES = ("sqr", "self_sqr")
 MAX_SQUARE = MAX_COST**3  # limit in memory: MAX_COUNT (= MAX_COST) squares of costs
 
-# Columns that readers keep as signed 64-bit numbers: sizes, numbers of calls, bounds of costs.
+# Columns that other readers keep as signed 64-bit numbers: sizes, numbers of calls, least and
+# largest costs. Written ones are at most MAX_WRITTEN_COUNT.
 COUNTS = ("rms", "min", "max", "occ", "self_min", "self_max")
 
 

@@ -70,7 +70,10 @@ class Point:
     def of_calls(
         cls, rms: int, costs: Iterable[int], own_costs: Iterable[int] | None = None
     ) -> Point:
-        """Return the point of calls with these cumulative and own costs (default: `costs`)."""
+        """Return the point of calls of size `rms`, from the cumulative and the own cost of each.
+
+        Own costs are those without callees (default: `costs`). ValueError without calls.
+        """
         cumulative = list(costs)
         self_costs = cumulative if own_costs is None else list(own_costs)
         if not cumulative or len(cumulative) != len(self_costs):
@@ -109,9 +112,9 @@ class Routine:
 
 @dataclass(slots=True)
 class Context:
-    """A routine as called from one place: a node of the tree of calls.
+    """A routine as called by one chain of callers: a node of the tree of calls.
 
-    `routine` is the id of the routine, `parent` that of the calling context, ROOT without one.
+    `routine` is the id of the routine. `parent` is the id of the context that calls it, or ROOT.
     """
 
     id: int
@@ -129,8 +132,10 @@ class Report:
 
     * `metric`: the unit of costs.
     * `total`, `command`, `application`: cost, command line and path of the measured program.
-    * `modified`, `created`: the texts after the tags `e` and `t`.
-    * `input_metric`: `rms`, `drms` or `rvms`.
+    * `modified`, `created`: times of the program and of the report (texts of the tags `e`, `t`).
+    * `comments`: the texts of lines with the tag `c`, some of which have patterns such as `WALL`.
+    * `input_metric`: what sizes are: `rms`, `drms` or `rvms`; None stands for `rms`.
+    * `version`: the version of the format that was read; version 4 is always written.
     * `warnings`: oddities that a reader accepted.
     """
 
@@ -198,7 +203,7 @@ class Report:
 
 
 def _join_points(first: Point, other: Point) -> Point:
-    """Return the point of the calls of two points of one size."""
+    """Return one point for the calls of two points, which have the same size."""
     return Point(
         first.rms,
         min(first.min, other.min),

@@ -1,4 +1,4 @@
-"""Reads reports of any version; errors name the file and the line."""
+"""Reads reports of any version; errors name the file, and the line if one is at fault."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ NUMBER = re.compile(r"-?[0-9]{1,40}")
 ROUTINE = re.compile(r'"([^"]+)" "([^"]+)" (\S+)')
 # By each name of a metric that readers accept: the name of the metric in this package.
 METRICS = {BB_COUNT: BB_COUNT, "bb_count": BB_COUNT, TIME_USEC: TIME_USEC}
+# Names of the columns of a point: the fields of `Point`.
 COLUMN_NAMES = tuple(column.name for column in fields(Point))
-# Tags of lines that a viewer adds for itself.
+# Tags of lines that a viewer adds for its own use; they are skipped without a warning.
 PRIVATE = ("fav",)
 
 
@@ -25,7 +26,7 @@ TEXTS = {"e": "modified", "t": "created", "f": "command", "a": "application"}
 
 
 class MalformedReport(ValueError):
-    """The file is not a report; the message begins with file and line."""
+    """The file is not a report; the message begins with the file, and the line at fault."""
 
 
 def read(path: str | os.PathLike[str]) -> Report:
@@ -61,7 +62,7 @@ def parse(data: bytes, name: str = "<report>") -> Report:
 
 
 class _Reader:
-    """Reads the lines of a report, of which `line` is the number of the present one."""
+    """Reads the lines of a report; `line` is the number of the present line, from 1 on."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -69,8 +70,8 @@ class _Reader:
         self.report = Report(metric=BB_COUNT, version=0)
         self.routines: dict[int, Routine] = {}
         self.contexts: dict[int, Context] = {}
-        # Points and names may precede the line of their routine or context. Each is kept as number
-        # of its line, tag, id of the owner, and contents.
+        # Points and names may precede the line of their owner, a routine or a context. An element
+        # has the number of its line, its tag, the id of the owner, and the point or name.
         self.points: list[tuple[int, str, int, Point]] = []
         self.names: list[tuple[int, str, int, str]] = []
         # Line numbers of contexts, by id.
@@ -208,7 +209,8 @@ class _Reader:
     def finish(self) -> Report:
         """Return the report after its last line.
 
-        MalformedReport if it does not define the routine or context of a name, point or context.
+        MalformedReport if a name, point or context has a routine or context that the report does
+        not define, or if a context is above itself.
         """
         for line, tag, owner, text in self.names:
             routine = self.routines.get(owner)
@@ -252,7 +254,9 @@ class _Reader:
 
 
 def _oddities(point: Point, present_columns: tuple[str, ...]) -> list[str]:
-    """Return messages about inconsistent numbers of a point, which other readers accept.
+    """Return messages about numbers of a point that contradict each other.
+
+    Other readers accept such points, so they are only worth a warning.
 
     `present_columns` has the columns of the report's version.
     """

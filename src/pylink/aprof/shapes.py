@@ -2,7 +2,7 @@
 
 A sum is named after its steepest function. Most are a + b f(n). From n^1.5 on there are also sums
 with a part that grows like n or n log n, since a routine that compares all pairs also reads its
-input. Sums of more functions would fit any few sizes, so they would show nothing.
+input. A sum of more functions would fit the few sizes of any measurement, so it would show nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
 }
 NAMES = tuple(FUNCTIONS)
 
-# Functions that grow faster than n log n: their share of a link grows with the link.
+# Functions that grow faster than n log n: the share of a link that they cost grows with the link.
 STEEP = ("n^1.5", "n^2", "n^3")
 
 # Functions that a forecast includes even if the measured sizes do not show them: all but n^3.

@@ -10,8 +10,8 @@ weigh less.
 (`MULTIPLES`) it computes the least sum of squared errors of all sums that forecast this multiple.
 Each such sum is a mixture of pairs of functions: one that forecasts less and one that forecasts
 more, weighted so that the pair forecasts the multiple. Least squares over one or two pairs are
-enough, as a few points cannot distinguish more. The smaller its sum of squares, the more likely is
-a multiple. So an n^2 that the data do not show, but do not exclude either, widens the interval.
+enough, as a few points cannot distinguish more. A multiple is the more likely, the smaller its sum
+of squares is. So an n^2 that the data do not show, but do not exclude either, widens the interval.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class Points:
         weights *= self.costs**2 / (self.costs**2 + (2.5 * resolution) ** 2)
         # The squares of `_matrix @ factors - _ones` are weighted squares of relative errors.
         # Columns are functions, rows are points, and `_ones` has the roots of the weights.
-        # `_weights` is the column of the constant 1; `_multiples` has f(2 n) / f(n) by function f.
+        # `_weights` is the column of the constant 1. By function f, with n as the largest size,
+        # `_scale` has f(n), and `_multiples` has f(2 n) / f(n).
         root = np.sqrt(weights * len(weights) / weights.sum())
         table = _function_table(self.sizes)
         self._scale = table[-1]
@@ -120,7 +121,10 @@ class Points:
         return expected / self.costs - 1
 
     def power(self, *, constant: bool) -> Sum:
-        """Return the best power of the size with one of POWERS; `constant` adds a constant part."""
+        """Return the best power of the size with an exponent of POWERS.
+
+        With `constant`, the sum may have a constant part, too.
+        """
         relative_sizes = self.sizes / self.sizes[-1]
         columns = relative_sizes[:, None] ** np.array(POWERS) * self._weights[:, None]
         column_squares, projection = (columns**2).sum(0), columns.T @ self._ones

@@ -1,7 +1,7 @@
 """Writes reports, in the order that every known reader accepts.
 
-Header, routines, points, then contexts with parents first. The format has no escapes, so quotes and
-line breaks in names are replaced.
+This order is: header, routines, points, then contexts with parents first. The format has no
+escapes, so quotes and line breaks in names are replaced.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NO_IMAGE = "NONE"
 
 
 def write(report: Report, path: str | os.PathLike[str]) -> None:
-    """Write a report atomically; OSError, or ValueError if the format cannot hold it."""
+    """Write a report atomically; OSError if it fails, ValueError if the format cannot hold it."""
     write_whole(os.fspath(path), encode(report))
 
 
@@ -38,9 +38,10 @@ def encode(report: Report) -> bytes:
 
 
 def _add_missing_contexts(report: Report) -> Report:
-    """Return a report with a context at the root for each routine without one, if others have one.
+    """Return a report in which each routine has a context, or none has.
 
-    Readers that know contexts take points from them, and fail on a routine without a context.
+    If any routine has a context, each routine without one gets one at the root, to which its points
+    move. Readers that know contexts take points from them, and fail on a routine without a context.
     """
     with_context = {context.routine for context in report.contexts}
     without_context = [routine for routine in report.routines if routine.id not in with_context]
@@ -60,7 +61,7 @@ def _add_missing_contexts(report: Report) -> Report:
 
 
 def clean(text: str) -> str:
-    """Return the text with a question mark for each line break or other control character."""
+    """Return the text with a question mark for each ASCII control character, as a line break."""
     return "".join("?" if ord(char) < 32 or ord(char) == 127 else char for char in text)
 
 
@@ -118,7 +119,7 @@ def _clamp_square(point: Point, column: str) -> int:
 
 
 def _context_lines(report: Report) -> Iterator[str]:
-    """Yield the lines of contexts, each after its parent."""
+    """Yield the lines of contexts, each after its parent; ValueError if one is above itself."""
     children: dict[int, list[Context]] = {}
     for context in report.contexts:
         children.setdefault(context.parent, []).append(context)
@@ -159,7 +160,7 @@ def _check_ids(noun: str, numbers: list[int]) -> None:
 
 
 def _check_contexts(report: Report) -> None:
-    """Check that routines and parents of contexts exist."""
+    """Raise ValueError if the routine or the parent of a context does not exist."""
     routines = {routine.id for routine in report.routines}
     contexts = {ROOT, *(context.id for context in report.contexts)}
     for context in report.contexts:

@@ -126,7 +126,10 @@ def _read_gpu(text: str) -> int:
 
 
 def _read_kinds(text: str) -> tuple[str, ...]:
-    """Return the names of kinds of diagnostics in a list of names and numbers."""
+    """Return the kinds of diagnostics that an argument lists by name or number.
+
+    ArgumentTypeError for any other text.
+    """
     name_of = {str(row[0]): name for name, row in KINDS.items()}
     kinds = []
     for word in text.split(","):
@@ -138,7 +141,11 @@ def _read_kinds(text: str) -> tuple[str, ...]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status is 1 after errors, 2 if a file could not be read, else 0."""
+    """Run the command, and return its exit status.
+
+    It is 1 if there are findings that are errors, 2 if a named file could not be read or arguments
+    are wrong, else 0.
+    """
     return run(parser(), argv, _main, (_Unreadable,), error_status=ERROR, intermixed=True)
 
 
@@ -204,7 +211,7 @@ def _load_files(loader: Loader, linked: Sequence[str], plugins: Sequence[Plugin]
 
 
 def _show_findings(sink: Sink) -> None:
-    """Print the findings, errors first, and their number."""
+    """Print the findings, errors first, then the numbers of errors and of warnings."""
     width = terminal_columns(sys.stdout) if is_terminal(sys.stdout) else 0
     presentation = Presentation(width=width, summary=False, context=False)
     text = TextRenderer(sys.stdout, presentation)

@@ -1,7 +1,7 @@
 """Reads the dynamic segment of a program or shared library like the loader, by program headers.
 
 Its tables give the names of needed libraries and of dynamic symbols. Damage is recorded in
-`LinkedFile.faults`, and the rest of the segment counts.
+`LinkedFile.faults`, and the rest of the segment is used.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 _RELOCATION_SYMBOL = struct.Struct("<12xI8x")  # of a RELA entry, only the number of its symbol
 
-# Limit of the bytes of one table. The largest known libraries with device code have a symbol table
-# of 40 MB.
+# Limit of the bytes that are read of one table. The largest known libraries with device code have a
+# symbol table of 40 MB.
 _MOST_TABLE_BYTES = 1 << 29
 _CHAIN_WINDOW = 1 << 16  # bytes that are read at once of a chain of a hash table
-# Translates a byte to its lowest bit.
+# Table for bytes.translate: it translates each byte to its lowest bit.
 _LOWEST_BIT = bytes(number & 1 for number in range(256))
 
 
@@ -37,11 +37,11 @@ class DynamicSegment:
         self._source = source
         self._segments = segments
         self._file = file
-        self._values: dict[int, int] = {}  # by tag, except DT_NEEDED
+        self._values: dict[int, int] = {}  # by tag: its first value; without DT_NEEDED
         self._strings = b""  # contents of .dynstr
 
     def read(self) -> None:
-        """Fill in the attributes of the file that the dynamic segment has."""
+        """Fill in the attributes of the LinkedFile that come from the dynamic segment."""
         file = self._file
         rows = b""
         for segment in self._segments:
@@ -106,7 +106,7 @@ class DynamicSegment:
         return names
 
     def _count_symbols(self) -> int:
-        """Return the number of dynamic symbols, from one of the hash tables.
+        """Return the number of dynamic symbols, from one of the hash tables; 0 without them.
 
         DT_HASH states it in its second word. DT_GNU_HASH has a header of four words, a bloom filter
         of words of 8 bytes, the first symbol of each bucket, and a word for each symbol from number
@@ -143,7 +143,7 @@ class DynamicSegment:
     def _relocated_symbols(self) -> set[int]:
         """Return the numbers of the dynamic symbols that relocations name.
 
-        The loader looks these up.
+        The loader looks up these symbols by name, so it may bind them to another file.
         """
         symbol_numbers: set[int] = set()
         values = self._values
@@ -154,9 +154,10 @@ class DynamicSegment:
         return symbol_numbers
 
     def _read_table(self, address: int, size: int, noun: str) -> bytes:
-        """Return what `_read_address` returns, of dynamic symbols only whole rows.
+        """Return the `size` bytes of a table, or those that the file has, by `_read_address`.
 
-        Adds a fault about `noun` if bytes are missing.
+        If bytes are missing, the file gets a fault that calls the table `noun`, and of dynamic
+        symbols only whole rows are returned.
         """
         rows = self._read_address(address, size)
         if len(rows) < size:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 # Less unused relocatable code is not reported: every library that nvcc links has some.
 LEAST_REPORTED_BYTES = 1 << 20
-# Prefixes of system libraries that never have modules (device code), so findings do not tell that
-# one is missing.
+# Prefixes of the names of system libraries. These never have modules (device code), so a finding
+# does not list them among the libraries that were not found.
 SYSTEM_LIBRARIES = ("ld-linux", "libc.", "libcuda.", "libcudart.", "libdl.", "libgcc_s.", "libm.",
          "libpthread.", "librt.", "libstdc++.")  # fmt: skip
 
@@ -52,7 +52,7 @@ class Auditor:
             self._sink.report("audit-skipped", file=path, reason=reason)
 
     def _report_registration(self) -> None:
-        """Report modules without a registration, missing fat binaries, and faults of images."""
+        """Report modules that no image registers, missing fat binaries, and faults of images."""
         outcome = simulate(self._groups)
         remedies = Remedies(self._groups, outcome, self._process.program)
         by_file: dict[LinkedFile, list[Module]] = {}
@@ -103,11 +103,11 @@ class Auditor:
     def _report_unregistered(
         self, image: Image, absent: Sequence[bytes], outcome: Outcome, remedies: Remedies
     ) -> None:
-        """Report an image that waits for the modules `absent`, which do not call it.
+        """Report an unregistered image; `absent` are the ids of its modules that do not call it.
 
-        The call of the last of its modules registers an image. Either the absent ones call another
-        file's image (the finding is audit-incomplete), or no file contains them (audit-waiting). If
-        other files have registered copies of all lost modules, `-copy` is added to the kind.
+        The call of the last of its modules registers an image. If a module of `absent` calls the
+        image of another file, the finding is audit-incomplete, else audit-waiting. If other files
+        have registered copies of all lost modules, `-copy` is added to the kind.
         """
         file = image.file
         takers = {module.id: taker for module, taker in outcome.takers.items()}
@@ -204,7 +204,7 @@ def report_launchers(launchers: Iterable[Launcher], sink: Sink) -> None:
 
 
 def _describe_remedy(remedy: Remedy | None, identifier: bytes) -> list[Diagnostic]:
-    """Return a note on the build step that helps, or else on sharing the module `identifier`."""
+    """Return a note on the build step `remedy`; if None, one on sharing the module `identifier`."""
     if remedy is None:
         return [note("audit-share", id=decode_name(identifier))]
     return [note(remedy.kind, source=None, context=(), **remedy.facts)]

@@ -42,8 +42,9 @@ def file_lines(process: Process) -> list[str]:
 def _link_state(file: LinkedFile) -> str:
     """Return the column `state`: how the device code of a file is linked.
 
-    `closed`: the file has a link, of some of its modules if it has any; `mixed`: its link has other
-    modules only; `open`: it has modules and no link, so other files link them; `whole`: neither.
+    Its modules are relocatable code, its image is what a link made of modules. `closed`: the image
+    has some of the file's modules, or the file has no modules. `mixed`: the image has only modules
+    of other files. `open`: it has modules and no image, so other files link them. `whole`: neither.
     """
     if file.answers:
         return "closed" if set(file.calls) & set(file.answers) or not file.calls else "mixed"
@@ -51,7 +52,7 @@ def _link_state(file: LinkedFile) -> str:
 
 
 def unread_lines(process: Process, finder: Finder) -> list[str]:
-    """Return lines about libraries that were not read, and paths that are not allowed."""
+    """Return lines about libraries that were not found, and paths that may not be read."""
     lines = []
     if process.missing:
         lines.append("Not read: " + ", ".join(map(printable, sorted(process.missing))))

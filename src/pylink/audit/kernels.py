@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Prefixes of the names of sections with variables.
 _VARIABLES = (b".nv.global", b".nv.constant3")
-# Limit of the bytes of a container that is unpacked.
+# Limit of the bytes of a container that is unpacked; a larger one is recorded as a fault.
 _MOST_CONTAINER_BYTES = 1 << 31
 
 
@@ -36,7 +36,10 @@ class Symbols:
 
 @dataclass
 class SharedNames:
-    """Names that two files both have; `differs` if their code is not the same."""
+    """Names of kernels or variables that two files have; the loader searches `first` first.
+
+    `differs` means that the code of the kernels differs; it is False for variables.
+    """
 
     first: LinkedFile
     second: LinkedFile
@@ -96,7 +99,7 @@ class DeviceCode:
         return code
 
     def _cubins(self, file: LinkedFile, *, every: bool) -> Iterator[tuple[int, Symbols]]:
-        """Yield SM number and names of cubins: of each, or only of the first in each image.
+        """Yield SM number and names of each cubin; without `every`, of the first in each image.
 
         An unreadable image is recorded as a fault of the file.
         """
@@ -120,7 +123,10 @@ class DeviceCode:
 
 
 def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[SharedNames]:
-    """Return the kernels whose host symbol in a file the loader replaces by an earlier file's."""
+    """Return the kernels of a file whose host symbols the loader replaces by an earlier file's.
+
+    There are up to two results for two files: kernels whose code differs, and the others.
+    """
     pairs: dict[tuple[LinkedFile, LinkedFile], set[bytes]] = defaultdict(set)
     global_scope: list[LinkedFile] = []
     for group in groups:
@@ -152,7 +158,10 @@ def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[Sha
 
 
 def find_shared_variables(files: Sequence[LinkedFile], device: DeviceCode) -> list[SharedNames]:
-    """Return the variables that several files have, each with the first file that has them."""
+    """Return the variables that several files have.
+
+    Each result has the first file that has them, as `first`, and one of the others.
+    """
     first_file: dict[bytes, LinkedFile] = {}  # by name of a variable
     pairs: dict[tuple[LinkedFile, LinkedFile], list[bytes]] = defaultdict(list)
     with_code = [file for file in files if file.images]

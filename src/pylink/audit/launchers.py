@@ -31,7 +31,7 @@ _CALL_FIELD_SIZE = 4  # bytes from the field of a call to the next instruction
 
 
 class NotAnObject(Exception):
-    """A file without symbols of host code; the text says why."""
+    """A file that is not a readable object with symbols, or archive of such; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,7 @@ class _Functions:
     """The functions of an object, by section and offset."""
 
     def __init__(self, symbols: list[_Symbol]) -> None:
+        # By section number: its functions, sorted by offset; `_starts` has these offsets.
         self._sections: dict[int, list[_Symbol]] = {}
         for symbol in symbols:
             if symbol.is_function and symbol.section:
@@ -154,7 +155,7 @@ class _Functions:
         }
 
     def find(self, section: int, offset: int) -> _Symbol | None:
-        """Return the function that contains this byte; None if no function does."""
+        """Return the function that contains the byte at `offset` of `section`; None if none does."""
         index = bisect_right(self._starts.get(section, ()), offset) - 1
         if index < 0:
             return None
@@ -165,8 +166,8 @@ class _Functions:
 def _name_of_target(symbol: _Symbol, addend: int, functions: _Functions) -> bytes:
     """Return the name of a relocation's symbol, or of the function that starts at its target.
 
-    The latter if the symbol is that of a section, with an offset as addend; empty if no function
-    starts there.
+    It is the function's if the symbol is that of a section, with an offset as addend. Then the name
+    is empty if no function starts there.
     """
     if symbol.info & 15 != elf.STT_SECTION:
         return symbol.name

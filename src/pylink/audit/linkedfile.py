@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pylink.inspect.embedded import ByteSource
 
 
-_MOST_ID_BYTES = 1 << 24  # limit of the bytes of module ids that are read
-_SEARCH_WINDOW = 1 << 20  # bytes that are read at once to search for a container
+_MOST_ID_BYTES = 1 << 24  # most bytes of module ids that are read; later ids are ignored
+_SEARCH_WINDOW = 1 << 20  # bytes that are read at once to look for a container or a byte not 0
 
 
 class NotLinked(Exception):
@@ -70,7 +70,7 @@ def read_linked_file(source: ByteSource, path: str) -> LinkedFile:
 
 
 def _read_segments(source: ByteSource) -> Iterator[SegmentHeader]:
-    """Yield the program headers that the file has in full."""
+    """Yield the program headers that the file has in full; none if e_phentsize is wrong."""
     header = FileHeader._make(EHDR.unpack(source.read(0, EHDR.size)))
     if header.phentsize != PHDR.size:
         return
@@ -80,11 +80,11 @@ def _read_segments(source: ByteSource) -> Iterator[SegmentHeader]:
 
 
 def _read_sections(source: ByteSource, file: LinkedFile) -> None:
-    """Fill in ids of modules and fat binaries from sections; without these, ids from symbols."""
+    """Fill in fat binaries and module ids from sections; without such ids, those of symbols."""
     sections = sections_of(source)
     by_name = {section.name: section for section in sections}
     file.has_sections = bool(sections)
-    id_texts: list[bytes] = []
+    id_texts: list[bytes] = []  # the texts of `__nv_module_id`
     if "__nv_module_id" in by_name:
         section = by_name["__nv_module_id"]
         text = source.read(section.start, min(section.end - section.start, _MOST_ID_BYTES))
@@ -121,7 +121,7 @@ def _read_sections(source: ByteSource, file: LinkedFile) -> None:
 
 
 def _read_containers(source: ByteSource, start: int, end: int, file: LinkedFile) -> list[Container]:
-    """Return the fat binaries between two offsets; other bytes between them are skipped."""
+    """Return the fat binaries from `start` to `end`; bytes outside of them are skipped."""
     containers = []
     offset = start
     while offset + CONTAINER.size <= end:

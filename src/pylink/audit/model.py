@@ -11,9 +11,10 @@ from pylink.facts.fatbinentries import WRAPPER_PREFIX
 
 @dataclass(frozen=True)
 class Entry:
-    """A piece of device code in a container; `size` is the number of its bytes in the file.
+    """A piece of device code in a container.
 
-    `kind` is one of EntryKind, `sm` the SM number, and `flags` are those of its header.
+    `kind` is one of EntryKind, and `sm` the SM number. `flags` are those of the entry's header, and
+    `size` is the number of bytes after that header in the file.
     """
 
     kind: int
@@ -35,19 +36,23 @@ class Container:
 class LinkedFile:
     """A program or shared library; `machine` is its e_machine.
 
-    When a file is loaded, its modules (relocatable code of one source file) call functions that
-    register them. A file whose link made an image of modules defines these functions: it answers.
+    A module is the relocatable device code of one source file. When a file is loaded, the host code
+    of each module calls a function that registers the module. A file whose link made an image of
+    modules defines the functions of these modules: it answers their calls.
 
+    * `is_program`: it has the type ET_EXEC, an interpreter, or the flag DF_1_PIE.
     * `needed`, `soname`, `rpath`, `runpath`: from the dynamic segment: names of libraries, its own
       name, and directories to search.
     * `is_symbolic`: its references use its own definitions (-Bsymbolic).
-    * `defined`, `functions`, `undefined`: names of dynamic symbols; `functions` are defined ones.
+    * `defined`, `undefined`: names of global dynamic symbols.
+    * `functions`: those names in `defined` that are of functions.
     * `calls`: ids of the modules whose host code it contains, in the order in which they register.
+      The order is unknown in a file without `__nv_module_id`.
     * `answers`: ids of the modules in its image.
     * `self_bound`: ids for which its calls always reach its own image.
     * `needs`: ids of modules whose fat binaries its image refers to in other files.
-    * `images`: fat binaries of linked code, which are registered.
-    * `modules`: fat binaries of relocatable code.
+    * `images`: fat binaries of linked code, in the section `.nv_fatbin`.
+    * `modules`: fat binaries of relocatable code, in the section `__nv_relfatbin`.
     * `has_sections`: the file has readable section headers.
     * `module_count`: number of `modules`, -1 without a section for them.
     * `faults`: messages about parts that could not be read.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pylink.audit.model import LinkedFile
     from pylink.audit.search import Finder
 
-_MOST_FILES = 1 << 14  # limit of files that one process may load
+_MOST_FILES = 1 << 14  # most files that one process may load; a further one raises NotLinked
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class Group:
     """The files of the program's start or of one dlopen.
 
     `members` are all files of its scope, breadth first. `loaded` are those that no earlier group
-    loaded, in the order in which they register.
+    loaded, in the order in which they register. `is_global` says whether later files find the names
+    of the members, too.
     """
 
     members: list[LinkedFile]
@@ -50,8 +51,9 @@ class Group:
 
 @dataclass
 class Process:
-    """The files that a process loads, as far as found. `program` is the program, if one was named.
+    """The files that a process loads, as far as found.
 
+    * `program`: the program, or the library that was named in its place; None if none was.
     * `missing`: by name of a library that was not found, the path of the first file that needs it.
     * `skipped`: by path of a file that cannot be loaded, the reason.
     """
@@ -74,8 +76,10 @@ class Loader:
         self._finder = finder
         self._files: dict[tuple[int, int], LinkedFile] = {}  # by device and inode
         self._names: dict[str, LinkedFile] = {}  # loaded files by name and by soname
-        self._loaders: dict[LinkedFile, LinkedFile | None] = {}  # the file that needed each first
-        self._libraries: dict[LinkedFile, list[LinkedFile]] = {}  # those that a file needs
+        # By file: the file that needed it first (None for a named one), and the libraries that it
+        # needs and that were found.
+        self._loaders: dict[LinkedFile, LinkedFile | None] = {}
+        self._libraries: dict[LinkedFile, list[LinkedFile]] = {}
         self._machine: int | None = None  # e_machine of the first file
         self.process = Process()
 
@@ -85,7 +89,7 @@ class Loader:
         self.process.program = self.process.groups[0].members[0]
 
     def load(self, path: str, *, is_global: bool) -> None:
-        """Load a file and the libraries that it needs; OSError, NotLinked if it is unreadable."""
+        """Load a file and the libraries that it needs; OSError or NotLinked for a bad file."""
         earlier_files = set(self._loaders)
         root = self._read_file(path)
         self._loaders.setdefault(root, None)
@@ -101,7 +105,7 @@ class Loader:
         self.process.groups.append(Group(members, loaded, is_global))
 
     def _read_file(self, path: str) -> LinkedFile:
-        """Return the file at a path, which is read once, also if it has several paths."""
+        """Return the file at a path; it is read only once, even if it has several paths."""
         source = FileSource(path)
         try:
             status = os.stat(path)
@@ -162,7 +166,7 @@ class Loader:
             current = self._loaders.get(current)
 
     def _order_of_initialization(self, members: list[LinkedFile]) -> list[LinkedFile]:
-        """Return the files as they are initialized: from the last member on, dependencies first."""
+        """Return the members as they are initialized: the last first, but after what it needs."""
         ordered: dict[LinkedFile, None] = {}
         entered: set[LinkedFile] = set()
         for start in reversed(members):

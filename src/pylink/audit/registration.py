@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Module:
-    """The host code, in a file, of a module: the relocatable device code of one source file."""
+    """The host code that `file` has for a module, whose id is `id`.
+
+    A module is the relocatable device code of one source file.
+    """
 
     file: LinkedFile
     id: bytes
@@ -32,7 +35,8 @@ class Module:
 class Image:
     """The image (linked device code) of a file; the `size`-th call by a module registers it.
 
-    `calls` are the modules that call it until then, `late` the modules that call it afterwards.
+    `size` is the number of modules in the image. `calls` are the modules that call it until then,
+    `late` the modules that call it afterwards.
     """
 
     file: LinkedFile
@@ -49,9 +53,10 @@ class Image:
 class Outcome:
     """The outcome of the calls with which modules register while the files are loaded.
 
-    * `unanswered`: modules whose registering function no file defines.
+    * `images`: the images of all files, in the order in which the files register.
+    * `unanswered`: modules whose registering function no file in their scope defines.
     * `without_code`: pairs of a file and an id, if the image of the file refers to the fat binary
-      of a module that no file exports.
+      of the module with this id, which no file in scope exports.
     * `takers`: the file that answers the call of each module.
     """
 
@@ -112,8 +117,8 @@ def simulate(
     files.update(changes or {})
     outcome = Outcome()
     images: dict[LinkedFile, Image] = {}
-    # The first file that answers each id, and the ids of modules whose fat binaries are exported:
-    # in the global scope, and in the group's own one.
+    # For the global scope, and for the group's own scope: the first file that answers each id, and
+    # the ids of modules whose fat binaries a file exports.
     global_answers: dict[bytes, LinkedFile] = {}
     global_wrappers: set[bytes] = set()
     for group in groups:

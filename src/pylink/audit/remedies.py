@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Remedy:
-    """A build step, the states of the files after it, and the note (`kind`, `facts`) about it."""
+    """A build step: the files that it changes, with their new states, and a note about it.
+
+    `kind` and `facts` are those of the note, a diagnostic.
+    """
 
     kind: str
     facts: dict[str, str]
@@ -28,7 +31,8 @@ class Remedy:
 class Remedies:
     """Finds remedies for the modules that a process loses: their host code finds no kernels."""
 
-    # A limit, since each trial simulates all calls of the process.
+    # Limit of the trials of one object, after which no remedy is found. Each trial simulates all
+    # calls of the process.
     MOST_TRIALS = 400
 
     def __init__(
@@ -41,7 +45,8 @@ class Remedies:
         self._program = program
         # The files that are loaded when the program starts.
         self._started = set(groups[0].loaded) if program is not None else set()
-        # States of files after the earlier remedies, and the states in which to try the next one.
+        # By file: its state after the remedies that were found so far, and its state before the
+        # candidates that are tried now. Other files are in their present state.
         self._changes: dict[LinkedFile, FileState] = {}
         self._base: dict[LinkedFile, FileState] = {}
 
@@ -86,7 +91,10 @@ class Remedies:
         return self._base.get(file) or current_state(file)
 
     def for_image(self, file: LinkedFile, missing: Sequence[bytes]) -> Iterator[Remedy]:
-        """Yield remedies for an image that is not registered: `missing` modules do not call it."""
+        """Yield remedies for the image of `file`, which the modules with ids `missing` do not call.
+
+        So the image is not registered.
+        """
         takers = [
             taker
             for module, taker in self._outcome.takers.items()
@@ -163,7 +171,7 @@ class Remedies:
             yield Remedy("audit-hide", facts, {file: replace(bound, visible=frozenset())})
 
     def _open(self, file: LinkedFile) -> Iterator[Remedy]:
-        """Yield remedies that move the modules of a library into the program's device link."""
+        """Yield the remedy that moves a library's modules into the program's device link."""
         program = self._program
         if program is None or file is program or file not in self._started or not file.answers:
             return
@@ -188,7 +196,8 @@ class Remedies:
     def _borrow(self, file: LinkedFile, missing: Sequence[bytes]) -> Iterator[Remedy]:
         """Yield the remedy in which a file borrows `missing` modules from libraries, if possible.
 
-        It links their code, but device links of the libraries, new ones if needed, register them.
+        `file` links their code, but the device links of the libraries register them. A library
+        that lacks such a device link gets one.
         """
         absent = [name for name in missing if name not in file.calls]
         holders = [self._find_holder(file, name) for name in absent]
@@ -224,7 +233,10 @@ class Remedies:
         return None
 
     def _contain(self, file: LinkedFile, missing: Sequence[bytes]) -> Remedy:
-        """Return the remedy that adds `missing` host code to a file, and binds it to its image."""
+        """Return the remedy that adds host code of `missing` modules to a file.
+
+        Calls of modules in the file then reach its own image.
+        """
         now = self._state(file)
         absent = [name for name in missing if name not in now.calls]
         bound_ids = frozenset(now.answers)

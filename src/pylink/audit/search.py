@@ -27,8 +27,8 @@ class Finder:
     """Finds libraries; `directories` are those of -L.
 
     Without `is_system`, only these directories and those of `named_paths` are read, and directories
-    below them. `not_looked_at` has, by path that may not be read, the path of the first file that
-    names it.
+    below them. `not_looked_at` has, by path that may not be read or has a variable other than
+    $ORIGIN, the path of the first file that names it.
     """
 
     def __init__(
@@ -44,9 +44,11 @@ class Finder:
         self.not_looked_at: dict[str, str] = {}
 
     def candidates(self, needed: str, chain: Sequence[LinkedFile]) -> list[str]:
-        """Return the regular files that a loader would try for a name, in its order.
+        """Return the allowed regular files that a loader would try for a name, in its order.
 
-        `chain` has the file that needs the library, the file that loaded that file, and so on.
+        The directories of -L stand in place of LD_LIBRARY_PATH, and those of named files follow
+        RUNPATH. `chain` has the file that needs the library, the file that loaded that file, and so
+        on.
         """
         file = chain[0]
         if "/" in needed:
@@ -69,7 +71,7 @@ class Finder:
         return [path for path in paths if self._may_load(path, file)]
 
     def _expand(self, paths: Iterable[str], file: LinkedFile) -> list[str]:
-        """Return the directories, with $ORIGIN replaced.
+        """Return the directories as absolute paths, with $ORIGIN replaced.
 
         Directories with other variables are only added to `not_looked_at`.
         """
@@ -86,7 +88,8 @@ class Finder:
     def _may_load(self, path: str, file: LinkedFile) -> bool:
         """Return whether this is a regular file in an allowed directory.
 
-        A path that is not allowed is added to `not_looked_at`, as named by `file`.
+        A directory that is not allowed is added to `not_looked_at`, as named by `file`. If a
+        symbolic link leads out of the allowed directories, its target is added.
         """
         directory = os.path.dirname(path)
         if not self._is_allowed(os.path.realpath(directory)):

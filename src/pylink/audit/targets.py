@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def sm_number(text: str) -> int:
-    """Return the number of a GPU written as `90`, `sm_90` or `9.0`.
+    """Return the SM number that `text` has in a form such as `90`, `sm_90` or `9.0`.
 
-    ValueError for anything else.
+    ValueError for another form.
     """
     digits = text.removeprefix("sm_")
     major, point, minor = digits.partition(".")
@@ -60,7 +60,7 @@ def architectures(entries: Iterable[Entry]) -> list[str]:
 
 
 def unused_relocatable(file: LinkedFile) -> int:
-    """Return the bytes of relocatable cubins for targets for which the images have cubins, too."""
+    """Return the total bytes of relocatable cubins whose target also has a linked cubin."""
     linked = {
         (entry.sm, entry.flags & FLAGS_OF_SUFFIXES)
         for image in file.images

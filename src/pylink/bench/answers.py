@@ -1,4 +1,4 @@
-"""Compares the outputs of contenders, since the time of a wrong link means nothing."""
+"""Compares the outputs of contenders (linkers), since the time of a wrong link means nothing."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pylink.inspect.compare import Ignore, differences
 from pylink.inspect.image import Image, MalformedCubin
 from pylink.inspect.layout import TOOL_NOTE
 
+# Beginnings of texts of `compare_outputs`; only texts about a difference begin with DIFFERS.
 EQUAL = "equal byte by byte"
 DIFFERS = "DIFFERS"
 # From this SM number on, two linkers may use different scoreboards for the same code.
 FIRST_SM_WITH_OTHER_SCOREBOARDS = 100
-# Limit of the differing sections that are named.
+# Limit of the differing sections that are named; the rest are counted.
 MAX_NAMED_SECTIONS = 3
 
 # The note that pylink writes into its output names the release of nvlink that it followed.

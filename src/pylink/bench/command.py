@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Exit status of a process that a signal ends is this plus the number of the signal.
+# The exit status of a process that a signal ends is this plus the number of the signal.
 SIGNAL_STATUS = 128
 
 
@@ -124,11 +124,11 @@ def _main(options: argparse.Namespace) -> int:
 
 
 class _SignalsAsExceptions:
-    """A context in which signals that end the process raise exceptions, so that files are removed.
+    """A context in which signals raise exceptions, so that the temporary directory is removed.
 
-    The files are those of the temporary directory. After the first signal, further ones are
-    ignored, so that the removal is not interrupted.
-    Signals that are handled or ignored already are not changed.
+    The signals are those of NUMBERS. After the first one, further ones are ignored, so that the
+    removal is not interrupted. Signals that are handled or ignored already are not changed. Outside
+    of the main thread, no signal is.
     """
 
     NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -150,7 +150,7 @@ class _SignalsAsExceptions:
             signal.signal(number, handler)  # type: ignore[arg-type] # from getsignal
 
     def _stop(self, number: int, _: object) -> None:
-        """Raise the exception of a signal."""
+        """Raise KeyboardInterrupt for SIGINT, or else SystemExit; ignore further signals."""
         for handled in self._old_handlers:
             signal.signal(handled, signal.SIG_IGN)
         if number == signal.SIGINT:

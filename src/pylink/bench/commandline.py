@@ -38,10 +38,12 @@ LINKERS = ("nvlink", "pylink")
 # The name of the output in the directory of the measurement.
 OUTPUT = "linked"
 
-# Largest size in bytes of one argument in Linux; all arguments together may always have this size.
+# Arguments of this many characters in all, or more, are put into an options file. The limit is the
+# largest size in bytes of one argument in Linux.
 MAX_ARGUMENTS_SIZE = 1 << 17
 
-# Options files may name further ones; nvlink follows them to this depth.
+# Options files may name further ones; nvlink follows them to this depth. The names of deeper ones
+# stay in the command line.
 MAX_DEPTH = 15
 
 
@@ -54,7 +56,7 @@ class Link:
 
     * `arch`: the target.
     * `inputs`: pairs of file name and whether all members of an archive are linked.
-    * `values`: options by attribute, without `arch` and those that name files to write.
+    * `values`: options by attribute, without `arch`, options files and files to write.
     * `kinds`: the kind of each input, from `pylink.inputs.kinds`.
     * `libraries`: the files of -l.
     * `linker`: the program at the start of the command line, or None.
@@ -93,16 +95,16 @@ class Link:
         self._part_order = [index for index, kind in enumerate(self.kinds) if kind not in ARCHIVES]
         # Possible numbers of inputs in a part after `regroup`; empty before it: all are possible.
         self._group_ends: list[int] = []
-        # The command line as pairs: the index of an input, or None for an option, and arguments.
+        # The command line as pairs: index of an input, or None for an option, and its arguments.
         self._arguments = list(_split_by_input(expanded))
 
     @property
     def folds(self) -> bool:
-        """True if no --merc-dedup is given: pylink omits copies of Mercury sections, nvlink not."""
+        """True if no --merc-dedup is given: pylink then omits repeated Mercury sections."""
         return "merc_dedup" not in self.values
 
     def without_folding(self) -> Link:
-        """Return this link with copies of Mercury sections, as nvlink's output has them."""
+        """Return this link with --merc-dedup=off: all Mercury sections stay, as with nvlink."""
         link = copy(self)
         link.values = {**self.values, "merc_dedup": "off"}
         link._arguments = [(None, ["--merc-dedup=off"]), *self._arguments]
@@ -110,7 +112,7 @@ class Link:
 
     @property
     def size(self) -> int:
-        """The number of inputs that parts divide: all but archives, which every part needs."""
+        """The number of inputs except archives; a part has some of these, and all archives."""
         return len(self._part_order)
 
     @property
@@ -137,9 +139,9 @@ class Link:
         return sizes if len({*sizes.values(), self.size}) > len(sizes) else {}
 
     def regroup(self) -> bool:
-        """Sort the inputs by groups that need one another; from then on, parts have whole groups.
+        """Sort the inputs by groups whose members need one another; then parts have whole groups.
 
-        Return False if that is impossible or was done before.
+        Return False if that was done before, or if an input is neither a cubin nor an archive.
         """
         if self._group_ends or any(self.kinds[index] != CUBIN for index in self._part_order):
             return False
@@ -155,7 +157,7 @@ class Link:
         return True
 
     def bytes_of(self, size: int) -> int:
-        """Return the bytes of a part with `size` inputs, of all archives, and of libraries."""
+        """Return the total bytes of a part with `size` inputs, all archives, and all libraries."""
         names = [self.inputs[index][0] for index in self.part(size)] + self.libraries
         return sum(os.stat(name).st_size for name in names)
 
@@ -169,7 +171,10 @@ class Link:
         return digest.hexdigest()[:16]
 
     def arguments_for(self, size: int) -> list[str]:
-        """Return the arguments that link `size` inputs; if too long, in an options file."""
+        """Return the arguments that link `size` inputs.
+
+        If they are too long, they are written to an options file, and the result names that file.
+        """
         part = set(self.part(size))
         argv: list[str] = []
         for index, piece in self._arguments:
@@ -210,7 +215,10 @@ def _expand_options_files(argv: Sequence[str], depth: int = 0) -> Iterator[str]:
 
 
 def _files_of(argv: Sequence[str], line: CommandLine) -> Sequence[str]:
-    """Return the options files that `argv` names directly; `line` is what it was parsed into."""
+    """Return the options files that one argument names, without those that these files name.
+
+    `argv` is the argument with its value, and `line` what it was parsed into.
+    """
     if argv[0][:1] == "@":
         return line.files[:1]
     return line.lists.get("options_file", [])
@@ -227,7 +235,8 @@ def _parse(argv: Sequence[str]) -> CommandLine:
 def _split_by_input(argv: Sequence[str]) -> Iterator[tuple[int | None, list[str]]]:
     """Yield the index of an input, or None for an option, and its arguments, in order.
 
-    Files to write are put into `_DIRECTORY`. `Link.arguments_for` adds the output.
+    Files to write are put into `_DIRECTORY`. The option of the output is omitted, because
+    `Link.arguments_for` adds it.
     """
     position = inputs = 0
     while position < len(argv):
@@ -260,7 +269,10 @@ def _read_kind(name: str) -> int:
 
 
 def _libraries(line: CommandLine) -> list[str]:
-    """Return for each -l the file that the search finds, or else the last one that it skips."""
+    """Return for each -l the file that the search finds, or else the last one that it skips.
+
+    A -l for which the search sees no file is omitted.
+    """
     from pylink.inputs.libraries import candidate_files
     from pylink.options.model import Options
 

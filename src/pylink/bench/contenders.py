@@ -76,7 +76,7 @@ class Contender(ABC):
     * `links`: False if it does not write a linked file.
     * `is_pylink`: whether it accepts pylink's options.
     * `failed`: why it no longer takes part, or empty.
-    * `release`: its release of CUDA, if known.
+    * `release`: its release of CUDA; empty if unknown.
     """
 
     links = True
@@ -140,7 +140,10 @@ class Served(Contender):
 
 
 class InProcess(Contender):
-    """A contender that is called in one process (`resident.py`) for the whole measurement."""
+    """A contender that is called in one process (`resident.py`) for the whole measurement.
+
+    `program` is a key of `resident.KINDS`.
+    """
 
     def __init__(self, name: str, about: str, program: str) -> None:
         super().__init__(name, about)

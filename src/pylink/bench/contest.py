@@ -1,10 +1,11 @@
 """Runs rounds in which all contenders write the same output in turn.
 
 A first round is not counted: it loads inputs and programs into memory, and shows which contenders
-can do the link and its parts. In each counted round every contender links every part of the inputs.
-The order is reversed from round to round, so that no contender always follows the same one. Every
-contender writes a new file. Rounds after a rest have a pause before each run, since memory that was
-not used for a while can take longer to allocate.
+can do the link and its parts. In each counted round every contender links all inputs and every part
+of them. A contender that failed or is too slow is left out. The order is reversed from round to
+round, so that no contender always follows the same one. Every contender writes a new file. Rounds
+after a rest link all inputs, with a pause before each run, since memory that was not used for a
+while can take longer to allocate.
 """
 
 from __future__ import annotations
@@ -40,9 +41,12 @@ FEWEST_ROUNDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The number of `rounds` to run. With a `rest`, further rounds have a pause of so many seconds
-    before each run. A contender that worked for `patience` seconds stops after FEWEST_ROUNDS
-    rounds. `with_parts` says whether parts of the inputs are linked, too, to see times grow."""
+    """The rounds of a measurement; `rounds` is their number.
+
+    With a `rest`, further rounds have a pause of so many seconds before each run. A contender that
+    worked for `patience` seconds takes no part in rounds after the first FEWEST_ROUNDS of a mode.
+    `with_parts` says whether parts of the inputs are linked, too, to see times grow.
+    """
 
     rounds: int = 11
     rest: float = 0.0
@@ -57,7 +61,8 @@ class Plan:
     def count_steps(self, size: int, contenders: int) -> int:
         """Return the number of texts that a Contest reports about a link of `size` inputs.
 
-        It is the number if all `contenders` can do the link, and the first inputs alone, too.
+        `contenders` is their number. The result holds if all of them can do the link and the parts
+        that are tried first, and none is too slow.
         """
         parts = len(PARTS) if self.with_parts and size >= FEWEST_INPUTS else 0
         runs = 1 + self.rounds * (1 + parts) + self.rested_rounds
@@ -75,7 +80,7 @@ class Contest:
         self._contenders = list(contenders)
         self._plan = plan
         self._report = report
-        self._spent_seconds: dict[str, float] = {}
+        self._spent_seconds: dict[str, float] = {}  # by name of a contender
 
     def run(self) -> Results:
         """Run all rounds and return the results, which have the failures of contenders, too."""
@@ -100,8 +105,9 @@ class Contest:
         return results
 
     def _compare_first_outputs(self) -> None:
-        """Let every contender link once, and compare outputs with an nvlink's of their release.
+        """Let every contender link once, and compare its output with that of nvlink.
 
+        The nvlink has the contender's release, or for pylink the release that pylink follows.
         Contenders that fail are removed.
         """
         outputs: dict[Contender, bytes] = {}
@@ -168,8 +174,8 @@ class Contest:
     def _compare(self, contender: Contender, image: bytes, expected: bytes, other: str) -> str:
         """Return a text that compares `image` with `expected`, the output of the nvlink `other`.
 
-        If they differ and pylink may have omitted copies of Mercury sections, it links again with
-        all copies, and that output is compared.
+        If they differ and pylink may have omitted repeated Mercury sections, the contender links
+        again with all of them, and that output is compared.
         """
         answer = compare_outputs(image, expected, other)
         if not is_different(answer) or not contender.is_pylink or not self._link.folds:
@@ -209,7 +215,8 @@ class Contest:
     def _try_parts(self) -> dict[Fraction, int]:
         """Let every contender link each part; return the sizes of parts by share if all succeed.
 
-        If one fails, the result is empty, and a fact of the results says why.
+        If a contender fails, the result is empty, and a fact of the results says why. It is also
+        empty if the inputs do not form such parts.
         """
         facts, size = self.results.facts, self._link.size
         sizes = self._link.sizes(PARTS)

@@ -1,7 +1,7 @@
-"""Estimates from repeated measurements, with intervals that hold the true value 19 times in 20.
+"""Estimates from measurements, with intervals that hold the true value at least 19 times in 20.
 
 Times are not normally distributed: disturbances only make a run longer. So nothing here assumes a
-distribution, and every interval is exact for any distribution of independent rounds.
+distribution, and the intervals are valid for any distribution of independent rounds.
 
 * Median: the interval is between two of the sorted values. The number of values below the true
   median is binomial.
@@ -33,7 +33,7 @@ class Estimate:
 
 
 def median_of(values: Sequence[float]) -> Estimate:
-    """Return the median of at least one value."""
+    """Return the median of `values`, at least one, with its interval."""
     ordered = sorted(values)
     count = len(ordered)
     # The number of values to omit at each end, from P(at most that many are below the median);

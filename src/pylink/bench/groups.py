@@ -1,7 +1,7 @@
 """Groups the inputs of a link that need one another, so that each group links alone.
 
 A cubin needs the cubins that define its undefined symbols. Inputs that are connected in this way,
-directly or through others, are a group. Any selection of groups links without the others.
+directly or through others, are a group. Any selection of groups links without the other groups.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
     An input that is not a readable cubin is a group of its own.
     """
     definers: dict[str, int] = {}  # the first cubin that defines each name
-    needed: list[set[str]] = []
+    needed: list[set[str]] = []  # by cubin: the names that it does not define
     for number, data in enumerate(cubins):
         undefined = set()
         for name, is_defined in _globals_of(data):
@@ -35,7 +35,7 @@ def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
     earlier_member = list(range(len(cubins)))
 
     def find_first(number: int) -> int:
-        """Return the first cubin of the group of cubin `number`, as far as joined."""
+        """Return the first cubin of the group that cubin `number` is in so far."""
         while earlier_member[number] != number:
             earlier_member[number] = number = earlier_member[earlier_member[number]]
         return number

@@ -25,7 +25,8 @@ NOT_STARTED = 127
 def measure(argv: list[str]) -> dict[str, object]:
     """Run a command and return its times (s), peak memory (bytes), exit status and outputs.
 
-    The dictionary has only `code` and `errors` if the command cannot be started.
+    The exit status is negative if a signal ended the command: it is minus the signal's number. The
+    dictionary has only `code` and `errors` if the command cannot be started.
     """
     reader, writer = os.pipe()
     log = os.memfd_create("errors")  # gets standard error

@@ -10,7 +10,8 @@ import re
 from pylink import __version__
 
 _MOUNTS = "/proc/self/mounts"
-# A byte of a path there, as the kernel writes spaces, tabs, newlines, backslashes and number signs.
+# A byte of a path in _MOUNTS, in octal. The kernel writes spaces, tabs, newlines, backslashes and
+# number signs in this way.
 _ESCAPE = re.compile(rb"\\([0-7]{3})")
 
 

@@ -30,7 +30,7 @@ REMOVED_VARIABLES = (OPTIONS_VARIABLE, SERVER_VARIABLE)
 
 PLAN = Plan()  # the defaults
 
-# The facts show at most this number of arguments of a command, and `...` after this many.
+# The facts show at most this number of arguments of a command, and `...` in place of the rest.
 MOST_ARGUMENTS = 40
 
 

@@ -32,7 +32,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class ModeTimes:
-    """The times of runs without, or with a pause before each: as bars, and as a table."""
+    """The times of one mode (runs without, or with a pause before each), as bars and as a table."""
 
     mode: str
     title: str
@@ -109,7 +109,10 @@ def compared_page(
 
 
 def summary(results: Results) -> list[str]:
-    """Return a line for each pylink beside the reference: its median time, and the ratio."""
+    """Return a line for each pylink: its median time, and the ratio to that of the reference.
+
+    The reference is the contender that others are compared with, mostly nvlink.
+    """
     reference = results.reference()
     lines = []
     for name in results.contenders():
@@ -137,7 +140,7 @@ def difference_lines(results: Results) -> list[str]:
 
 
 def _bars(results: Results, mode: str) -> list[Bar]:
-    """Return a bar for each contender's median time."""
+    """Return a bar for the median time of each contender that ran in a mode with all inputs."""
     medians = {name: median(results, name, mode) for name in results.contenders()}
     values = {
         name: median_time.value for name, median_time in medians.items() if median_time is not None
@@ -198,7 +201,7 @@ EMPTY_PARTS: dict[str, object] = {
 
 
 def _render(**values: object) -> str:
-    """Return the page of the template with these values, and empty ones for other EMPTY_PARTS."""
+    """Return the page of the template with `values`; those that it lacks are from EMPTY_PARTS."""
     from pylink.report.view.template import page_from  # needs packages of an extra
 
     return page_from("bench.html.j2", HERE, version=__version__, **{**EMPTY_PARTS, **values})

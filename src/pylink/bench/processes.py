@@ -1,4 +1,4 @@
-"""The processes that measure: one starts the timed programs, others link repeatedly themselves.
+"""The processes that measure: a Launcher starts the timed programs, a Resident links itself.
 
 Each reads a JSON object per line and answers with one. Their programs are `launcher.py` and
 `resident.py`, which import little, since their memory would be measured, too.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pylink.bench.resident import Request
 
 
-# Seconds that a process has to end if the measurement is interrupted.
+# Seconds that a process has to end if the measurement is interrupted; then it is killed.
 END_TIMEOUT_S = 2.0
 
 
@@ -123,7 +123,10 @@ class Launcher(Helper):
 
 
 class Resident(Helper):
-    """A process that repeats one kind of link: COPY, API or NVJITLINK of `resident`."""
+    """A process that repeats one kind of link: COPY, API or NVJITLINK of `resident`.
+
+    `directory` is its working directory.
+    """
 
     def __init__(self, kind: str, directory: str) -> None:
         super().__init__(resident.__file__, [kind, json.dumps(sys.path)], directory)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     class ApiRequest(TypedDict):  # a link by `pylink.link`; `output` is a path
         arch: str
         inputs: list[tuple[str, bool]]  # name, and whether all members of an archive are linked
-        options: dict[str, Any]  # of pylink.link
+        options: dict[str, Any]  # further keyword arguments of pylink.link
         output: str
 
     class JitRequest(TypedDict):  # a link by the nvJitLink with the path `library`
@@ -67,7 +67,7 @@ def _load_copy() -> Prepare:
 
 
 def _load_api() -> Prepare:
-    """Import pylink, and return a function that prepares a link with it: all of it is timed."""
+    """Import pylink, and return a function that prepares a link; the whole link is timed."""
     import pylink
 
     def link(request: ApiRequest) -> None:
@@ -82,7 +82,8 @@ def _load_api() -> Prepare:
 def _load_nvjitlink() -> Prepare:
     """Return a function that prepares a link with nvJitLink.
 
-    It creates the handle, and loads the library at the first request.
+    The returned function creates the handle, and loads the library at the first request. Neither is
+    timed.
     """
     from pylink.jitlink.real import SUCCESS, Real
 
@@ -111,7 +112,8 @@ def _load_nvjitlink() -> Prepare:
     return prepare
 
 
-# By contender: a function that loads what it needs, and returns one that prepares a link.
+# By contender: a function that loads what the contender needs, and returns the function that
+# prepares a link.
 KINDS = {COPY: _load_copy, API: _load_api, NVJITLINK: _load_nvjitlink}
 
 

@@ -1,7 +1,8 @@
 """The results of a measurement: every run, facts about the machine, and comparisons of outputs.
 
-A file with them is CSV: lines `# name: text` with the facts, then a line for each run. Readers of
-CSV can read it with `#` as the start of comments.
+A file of results is CSV: lines `# name: text` with facts and other texts, then a line with the
+names of the columns, then a line for each run. Programs can read it as CSV in which `#` begins a
+comment.
 """
 
 from __future__ import annotations
@@ -34,19 +35,23 @@ ABOUT, ANSWER, FAILED = "about", "answer", "failed"
 # Limit of the characters of a fact or a note that a notebook shows.
 MAX_FACT_LENGTH = 200
 
-# With fewer inputs, the time of a part is mostly the start of a process.
+# The time of a part with fewer inputs is mostly the start of a process, so it does not count.
 FEWEST_FOR_GROWTH = 2
 # Times of fewer parts (shares of the inputs) do not show how time grows with the inputs.
 FEWEST_PARTS = 3
 
 
 class MalformedResults(Exception):
-    """A file without results; the text says why."""
+    """A file without results, or two results that cannot be compared; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One run: times in seconds, peak resident memory in bytes; `part` is a share of the inputs."""
+    """One run: times in seconds, peak resident memory in bytes.
+
+    `part` is the share of the inputs that was linked, and `inputs` their number without archives.
+    `mode` is WARM or RESTED, and `round` counts from 0 in each mode.
+    """
 
     contender: str
     mode: str
@@ -60,8 +65,11 @@ class Measured:
 
 @dataclass(slots=True, repr=False)
 class Results:
-    """All runs of a measurement, and facts by name; `about`, `answers` and `failures` are texts
-    by contender, failures in the order in which they happened."""
+    """All runs of a measurement, facts by name, and texts by contender.
+
+    The texts are `about`, `answers` and `failures`. Failures are in the order in which they
+    happened.
+    """
 
     facts: dict[str, str] = field(default_factory=dict)
     about: dict[str, str] = field(default_factory=dict)  # descriptions
@@ -72,7 +80,7 @@ class Results:
     def add_run(
         self, contender: str, mode: str, part: Fraction, inputs: int, turn: int, run: Run
     ) -> None:
-        """Add a run of round `turn`, which linked `inputs` inputs."""
+        """Add a run of round `turn`; it linked `inputs` inputs, which are the share `part`."""
         self.runs.append(
             Measured(contender, mode, part, inputs, turn, run.seconds, run.cpu, run.rss)
         )
@@ -151,7 +159,7 @@ class Results:
         )
 
     def contenders(self) -> list[str]:
-        """Return the contenders that ran at least once."""
+        """Return the names of the contenders that ran, in the order of their first runs."""
         return list(dict.fromkeys(run.contender for run in self.runs))
 
     def modes(self) -> list[str]:
@@ -159,7 +167,7 @@ class Results:
         return [mode for mode in (WARM, RESTED) if any(run.mode == mode for run in self.runs)]
 
     def of(self, contender: str, mode: str = WARM, part: Fraction = WHOLE) -> dict[int, Measured]:
-        """Return the runs of a contender, by round."""
+        """Return the runs of a contender in a mode, with a share of the inputs, by round."""
         return {
             run.round: run
             for run in self.runs
@@ -167,7 +175,7 @@ class Results:
         }
 
     def seconds(self, contender: str, mode: str = WARM, part: Fraction = WHOLE) -> list[float]:
-        """Return the times of a contender's runs, by round."""
+        """Return the times of the runs that `of` returns, in the order of rounds."""
         return [run.seconds for run in self.of(contender, mode, part).values()]
 
     def ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
@@ -183,7 +191,7 @@ class Results:
         ]
 
     def processor_ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
-        """Return ratios of processor time, by round of both; empty if a time of `other` is 0.
+        """Return ratios of processor time for each round of both; empty if a time of `other` is 0.
 
         Other load on the machine disturbs processor time less than the time that passes.
         """
@@ -202,14 +210,15 @@ class Results:
         return max((run.peak for run in self.runs if run.contender == contender), default=0)
 
     def parts(self, contender: str) -> list[Fraction]:
-        """Return the fractions of the inputs that a contender linked, the smallest first."""
+        """Return the shares of the inputs that a contender linked without a rest, ascending."""
         parts = {run.part for run in self.runs if run.contender == contender and run.mode == WARM}
         return sorted(parts)
 
     def growth(self, contender: str) -> Estimate | None:
         """Return the exponent of time over inputs; None for fewer than three parts that count.
 
-        A part, i.e. a share of the inputs, does not count if it has only one input.
+        A part, i.e. a share of the inputs, does not count if it has fewer than two inputs. The
+        result is also None if no round has a run of each part that counts.
         """
         runs = {part: self.of(contender, part=part) for part in self.parts(contender)}
         sizes = {part: next(iter(part_runs.values())).inputs for part, part_runs in runs.items()}
@@ -241,7 +250,7 @@ class Results:
 
 
 def median(results: Results, contender: str, mode: str = WARM) -> Estimate | None:
-    """Return the median seconds with all inputs in a mode; None for a contender without a run."""
+    """Return the median seconds with all inputs in a mode; None without such a run."""
     seconds = results.seconds(contender, mode)
     return median_of(seconds) if seconds else None
 
@@ -271,7 +280,7 @@ def to_csv(results: Results) -> str:
 def from_csv(text: str, name: str) -> Results:
     """Read a text of `to_csv`, which errors call `name`; MalformedResults for any other text."""
     results = Results()
-    rows = []  # numbers and texts of the lines without facts
+    rows = []  # number, from 1, and text of each line that does not begin with #
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("#"):
             label, separator, value = line[1:].strip().partition(": ")

@@ -36,16 +36,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.devicelink.container import Container
 
-WRAPPER_VERSION = 1  # in a wrapper of relocatable code
-# nvcc's objects have this symbol, which refers to the wrapper and so keeps it in the link.
+WRAPPER_VERSION = 1  # the version field of a wrapper of relocatable code
+# A section and the variable in it, as in nvcc's objects. The variable has the address of the
+# wrapper, and so keeps the wrapper in the link.
 DUMMY_SECTION, DUMMY = ".data.rel", "__nv__fatDeviceText_dummy"
 
 
 def make_unit(identifier: str, container: Container, machine: str) -> list[bytes]:
     """Return the bytes, as pieces in order, of the relocatable object that a step of -r writes.
 
-    `identifier` is its module id, and `machine` a name in MACHINES. `container` is the fat binary
-    with the linked relocatable code.
+    `identifier` is the module id of that object, and `machine` a name in MACHINES. `container` is
+    the fat binary with the linked relocatable code.
     """
     host = MACHINES[machine]()
     wrapper = f"{WRAPPER}{identifier}"
@@ -85,5 +86,5 @@ def make_unit(identifier: str, container: Container, machine: str) -> list[bytes
 
 
 def _array_align(size: int) -> int:
-    """Return the alignment that gcc gives an array of `size` bytes."""
+    """Return the alignment that gcc gives an array of `size` bytes, 8 or more, on the host."""
     return 32 if size >= 32 else 16 if size >= 16 else 8

@@ -29,13 +29,15 @@ from pylink.devicelink.hostmachine import (
 from pylink.devicelink.machinecode import Code
 from pylink.facts.elf import EM_X86_64
 
-# Types of relocations, R_X86_64_64 and so on in the ABI; the GNU property and its bits.
+# Types of relocations: the ABI's R_X86_64_64, R_X86_64_PC32 and so on. Below them, the type of a
+# GNU property, and two of its bits.
 R_64, R_PC32, R_PLT32, R_REX_GOTPCRELX = 1, 2, 4, 42
 X86_FEATURE_1_AND, IBT, SHSTK = 0xC0000002, 1, 2
 
 # Bytes of instructions, in hexadecimal.
 ENDBR64 = "f30f1efa"
-# Instructions that address memory relative to their own end; a field of 4 bytes comes last.
+# Instructions without their last 4 bytes: a field with the distance from the instruction's end to
+# the memory that it addresses.
 LEA_RAX, LEA_RCX, LEA_RDX, LEA_RDI = "488d05", "488d0d", "488d15", "488d3d"
 LEA_RBX, LEA_RSI = "488d1d", "488d35"
 LOAD_EAX, LOAD_RDI, LOAD_RSI = "8b05", "488b3d", "488b35"
@@ -44,7 +46,7 @@ STORE_EAX, STORE_RAX, STORE_RDI = "8905", "488905", "48893d"
 CALL, JUMP, JE, JNE, JB, JAE = "e8", "e9", "0f84", "0f85", "0f82", "0f83"
 CMP_EAX, CMP_EBX = "3d", "81fb"  # a number of 4 bytes follows
 RET = "c3"
-FIELD = bytes(4)  # space for an address or a distance, which is relative to the end of the field
+FIELD = bytes(4)  # space for the distance from the end of this field to a target
 
 
 class X86_64(Machine):
@@ -70,7 +72,8 @@ class X86_64(Machine):
     def emit_common(self, code: Code, layout: Layout) -> None:
         """Emit the common function, which registers all units (objects with device code).
 
-        Each unit's function calls it with the unit's wrapper in rdi and the callback in rsi.
+        It is called once for each unit, with the unit's wrapper in rdi and a callback in rsi. The
+        last of these calls registers everything.
         """
         code.begin(COMMON)
         _emit_address(code, LOAD_EAX, BSS, COUNT)
@@ -109,8 +112,8 @@ class X86_64(Machine):
         """Emit the function that a unit's constructor calls; see `Machine`.
 
         It gets the callback in rdi, the wrapper in rsi, and in rcx the function that uses the id.
-        `id_offset` is the offset of the id in the section of module ids, `id_pointer` that in
-        `.bss` of the pointer to it.
+        `id_offset` is the offset of the id in the section of module ids. `id_pointer` is the offset
+        in `.bss` of the pointer to the id.
         """
         code.begin(name)
         _emit(code, ENDBR64, "57")  # push rdi
@@ -143,7 +146,7 @@ class X86_64(Machine):
         """Emit a constructor for a unit whose code is in a shared library; see `Machine`.
 
         With `id_offset` it compares the id with each text among the module ids of the linked file.
-        If one is equal, it returns.
+        If one is equal, it returns. Otherwise it calls the common function.
         """
         code.begin(name)
         _emit(code, ENDBR64)
@@ -183,9 +186,9 @@ class X86_64(Machine):
         code.end()
 
     def emit_constructor(self, code: Code, register: str, wrapper: str) -> None:
-        """Emit three functions: one that stores the id, an empty callback, and the constructor.
+        """Emit three functions: one that uses the id, an empty callback, and the constructor.
 
-        See `Machine`.
+        The first only stores its argument, the address of a pointer to the id. See `Machine`.
         """
         code.begin(USE_ID)
         _emit(code, ENDBR64)
@@ -208,13 +211,13 @@ class X86_64(Machine):
 
 
 def _emit(code: Code, *instructions: str) -> None:
-    """Append instructions, whose bytes are in hexadecimal."""
+    """Append each of the `instructions`, whose bytes are given in hexadecimal."""
     for instruction in instructions:
         code.data += bytes.fromhex(instruction)
 
 
 def _emit_address(code: Code, instruction: str, section: str, offset: int) -> None:
-    """Emit an instruction that addresses an offset in a section."""
+    """Emit an instruction that addresses an offset in a section, or from the symbol `section`."""
     _emit(code, instruction)
     code.relocate(R_PC32, section, offset - 4)
     code.data += FIELD
@@ -235,6 +238,6 @@ def _emit_jump(code: Code, instruction: str, label: str) -> None:
 
 
 def _emit_compare(code: Code, instruction: str, count: int) -> None:
-    """Emit a comparison of a register with a number."""
+    """Emit CMP_EAX or CMP_EBX, which compares the register with the number `count`."""
     _emit(code, instruction)
     code.data += struct.pack("<I", count)

@@ -11,15 +11,15 @@ A phase reports the name of a kind and the facts of the place. It never formats 
 
 `kinds.KINDS` is the table of all kinds: number, severity, message template. `report` takes the
 place (`file`, `section`, `index` of an entry in it, `offset` in bytes, `symbol`) and the other
-fields that the template of the kind names. It returns the record, or None if it was filtered out.
+fields that the template of the kind names. It returns the record, or None if it is not shown.
 
 A report of severity `CATASTROPHE` or above raises `LinkError` after it was rendered, and so does
 the report that reaches the error limit. Every other report returns, so that a phase can go on and
 show all its errors. After a phase, `if sink.errors: sink.stop()` ends the link.
 
-`sink.diagnostics` holds the top-level records in order. `sink.exit_code()` is nvlink's status: 0,
-255 after errors, 1 after a fatal error. `sink.close()` comes last, for logs, documents and the
-summary.
+`sink.diagnostics` holds the records that were shown, in order. `sink.exit_code()` is nvlink's
+status: 0, 255 after errors, 1 after a fatal error or the error limit. `sink.close()` comes last,
+for logs, documents and the summary.
 
     sink = Sink(NvlinkRenderer(stream=sys.stderr))      # a tool
     sink = Sink()                                       # an API call: records only, prints nothing

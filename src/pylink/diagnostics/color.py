@@ -1,8 +1,9 @@
 """Colors in diagnostic text: two-byte markers during layout, terminal escapes in the output.
 
-A marker is ESC and a number from 1 to 5 for the class of the text after it, such as error, like in
-the EDG front end. It takes no columns, so colored and plain text wrap at the same places: colored
-output without its escapes is exactly the plain output.
+A marker is ESC and a byte from 1 to 5, like in the EDG front end. The byte 1 ends a color; each of
+the others is a class, such as error, of the text after the marker. Markers take no columns, so
+colored and plain text wrap at the same places: colored output without its escapes is exactly the
+plain output.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ WARNING = ESC + "\x03"
 NOTE = ESC + "\x04"
 LOCUS = ESC + "\x05"  # a place in a file, or a quoted name: both are bold
 
-# Parameters of the terminal escape for a marker, as the CUDA 13.0 front end uses by default.
+# By marker: the parameters of its terminal escape, which are the defaults of the CUDA 13.0 front
+# end. RESET has the parameter 0.
 _SGR = {ERROR: "01;31", WARNING: "01;35", NOTE: "01;36", LOCUS: "01"}
 _MARKER = re.compile(ESC + "[\x01-\x05]")
 

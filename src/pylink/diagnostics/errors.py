@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Base = tuple[Diagnostic, ...]
 else:
-    Base = tuple  # without its items, whose class is imported only for type checkers
+    Base = tuple  # without the type of its items, which only type checkers import
 
 
 class Diagnostics(Base):
@@ -81,5 +81,5 @@ class LinkError(Exception):
 
 
 def reason_of(error: Exception) -> str:
-    """Return the text of an exception; that of an OSError without its number and path."""
+    """Return the text of an exception; for an OSError, without its number and paths."""
     return getattr(error, "strerror", None) or str(error)

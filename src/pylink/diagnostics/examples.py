@@ -19,7 +19,8 @@ empty, and `notes.txt` is a text.
 class Example:
     """The arguments of a `pylink` command that causes a diagnostic, and what it prints.
 
-    `correct` has the arguments of a command that works. It is empty if no other command helps.
+    These are `command` and `output`. `correct` has the arguments of a command that works; it is
+    empty if no other command helps.
     """
 
     command: str
@@ -27,9 +28,11 @@ class Example:
     correct: str = ""
 
 
+# Arguments of a link that works: without its output, and all.
 _INPUTS = "-arch=sm_80 main.cubin scale.cubin"
 _CORRECT = f"{_INPUTS} -o out.cubin"
 
+# By the name of the kind of diagnostic.
 # fmt: off
 EXAMPLES = {
     "unknown-option": Example(f"{_INPUTS} --output-fil out.cubin",

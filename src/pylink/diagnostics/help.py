@@ -1,4 +1,4 @@
-"""A paragraph on each kind: the first sentence explains the message, the others what to do.
+"""A paragraph on each kind of diagnostic: what its message means, and mostly what to do about it.
 
 Only the rules of a SARIF document, `--explain`, `pylink help` and docs/diagnostics.md load it.
 """
@@ -10,9 +10,10 @@ from textwrap import fill
 from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.severity import DISCRETIONARY, NAMES
 
-# Columns of a line of an explanation.
+# The most columns of a line of an explanation; longer text continues on the next line.
 WIDTH = 80
 
+# By the name of the kind: its paragraph.
 HELP: dict[str, str] = {
     "unknown-option": "The command line has an option that does not exist. `pylink help link` "
     "lists all options. Of nvlink's options, long names take two dashes, short names one.",
@@ -595,7 +596,7 @@ HELP: dict[str, str] = {
     "formats that show numbers.",
 }
 
-# Advice for the kinds about damaged inputs, which have the numbers 300 to 399.
+# Advice that `paragraph` appends for kinds about damaged inputs, which have the numbers 300 to 399.
 DAMAGED = (
     "Build the input again; if a compiler wrote it like this, please report it with the input."
 )

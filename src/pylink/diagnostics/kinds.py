@@ -1,6 +1,6 @@
 """The table of every diagnostic: name -> (number, severity, message template).
 
-Names and numbers are stable: a number is never given to another kind. The hundreds group them:
+Names and numbers are stable: a number is never given to another kind. The hundreds mean:
 
 * 1: command line and files
 * 2: input files as a whole
@@ -11,7 +11,7 @@ Names and numbers are stable: a number is never given to another kind. The hundr
 * 8: tools and features
 * 9: the linker itself
 
-Two messages have the numbers and texts of the EDG front end, which nvlink uses.
+The last two messages of the table, with four digits, have numbers and texts of the EDG front end.
 
 Templates are `str.format` texts over the fields of a record: `file`, `section`, `index`, `offset`,
 `symbol`, `where` (the whole place), `at` (place and symbol, after nvlink's texts) and the arguments
@@ -274,7 +274,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "'{file}' defines '{symbol}', but '{owner}' was device-linked with it, and only one "
         "image can register it; omit '{owner}', or rebuild it with nvcc -nodlink"),
 
-    # 3xx: damaged input; `where` names file, section and row
+    # 3xx: damaged input; `where` names the file, and the section, entry and offset if known
     #
     # Sections
     "section-table-range": (302, ERROR, "{where}: section header table lies outside the file"),

@@ -1,4 +1,4 @@
-"""Severities as an enumeration, for users of records; links compare plain numbers."""
+"""Severities as an enumeration, for callers of the API; pylink itself compares plain numbers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Severity(IntEnum):
 
 
 def logging_level(level: int) -> int:
-    """Return the level of `logging` for a severity.
+    """Return the level of Python's `logging`, such as 40 (ERROR), for a severity.
 
-    Severities that end a link at once are critical.
+    Severities that end a link at once are critical (50).
     """
     if level >= severity.CATASTROPHE:
         return 50

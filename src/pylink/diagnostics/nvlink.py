@@ -1,4 +1,4 @@
-"""The default renderer: one line for each record in nvlink's format, with the name of this tool."""
+"""The default renderer: a line for a record, in nvlink's format, and perhaps notes below it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,11 @@ class NvlinkRenderer(Renderer):
         self.suffix = suffix_of(target)
 
     def emit(self, diagnostic: Diagnostic) -> None:
-        """Write the line of a record, in nvlink's format, and its notes."""
+        """Write the line of a record, in nvlink's format, and its notes as far as they are wanted.
+
+        A record of severity NOTE has no line. Kinds of `ADVICE` are shown as notes, if at all,
+        except with an assigned severity.
+        """
         severity = diagnostic.level
         if severity >= CATASTROPHE:
             word = "fatal"
@@ -108,7 +112,7 @@ class NvlinkRenderer(Renderer):
                 self._note(record.message)
 
     def _note(self, text: str) -> None:
-        """Write a line as a note of pylink."""
+        """Write a text as a line that begins with `pylink note`."""
         write(self.stream, f"{OWN_NAME} note    : {printable(text)}\n")
 
 
@@ -136,7 +140,7 @@ def details(diagnostic: Diagnostic, *, bare: bool) -> Iterator[str]:
 
 
 def _llvm_place(diagnostic: Diagnostic) -> str:
-    """Return file, line and column in the format of LLVM's `opt` for remarks."""
+    """Return `file:line:column`, as LLVM's `opt` shows it for remarks; an unknown line is 0."""
     source = diagnostic.source
     if source is not None:
         return printable(f"{source.file}:{source.line}:{source.column}")

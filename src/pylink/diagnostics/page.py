@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics.record import Diagnostic
 
-# Limits: the number of records that are shown, and of characters that each may have.
+# Limits: the number of records that are shown, and of characters of each. Further records are only
+# counted, and a longer text is cut.
 MAX_RECORDS, MAX_CHARACTERS = 10, 2000
 
 
@@ -29,7 +30,7 @@ def diagnostics_html(records: Sequence[Diagnostic], sources: SourceFiles | None 
         return "<p>no diagnostics</p>"
     sources = SourceFiles() if sources is None else sources
     counts = Counter(NAMES[record.level] for record in records)
-    # Not `count_text`: its room, terminal, is above this one.
+    # `count_text` is not used: this package must not import `pylink.terminal`, a higher layer.
     total = ", ".join(f"{count} {name}{'s' if count > 1 else ''}" for name, count in counts.items())
     parts = [f"<p>{escape(total)}</p>"]
     for record in records[:MAX_RECORDS]:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 def shortener(names: Iterable[str]) -> Callable[[str], str]:
     """Return a function that removes the common directory of `names` from a name.
 
-    A name outside of that directory stays as it is.
+    A name outside of that directory stays as it is. No name is shortened if `names` has absolute
+    and relative ones.
     """
     directories = {os.path.dirname(name) for name in names}
     is_comparable = len({os.path.isabs(directory) for directory in directories}) == 1

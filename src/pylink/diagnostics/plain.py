@@ -28,7 +28,10 @@ def plain_text(diagnostic: Diagnostic, sources: SourceFiles) -> str:
 
 
 def _detail_lines(diagnostic: Diagnostic, sources: SourceFiles) -> Iterator[str]:
-    """Yield the lines below a message: its place, names, children and notes."""
+    """Yield the lines below a message: its place, readable name, input, children and notes.
+
+    A diagnostic of severity NOTE is shown without notes.
+    """
     yield from _place_lines(diagnostic, sources)
     readable = diagnostic.demangled
     if readable != diagnostic.symbol:
@@ -47,7 +50,7 @@ def _detail_lines(diagnostic: Diagnostic, sources: SourceFiles) -> Iterator[str]
 def _place_lines(diagnostic: Diagnostic, sources: SourceFiles) -> Iterator[str]:
     """Yield the source line of a diagnostic with its text, or else its place in the input.
 
-    A place in the input is omitted if the message has it.
+    The place in the input is omitted if the message has it.
     """
     source = diagnostic.source
     if source is not None:

@@ -14,17 +14,18 @@ ACTIONS = {"suppress": SUPPRESSED, "remark": REMARK, "warning": WARNING, "error"
 class Policy:
     """The severity of each kind under the options of one link.
 
-    * `warnings_as_errors`: makes warnings errors, except `NEVER_ERRORS`. It overrides
-      `no_warnings`, as in nvlink.
+    * `warnings_as_errors`: makes warnings errors, except `NEVER_ERRORS` without an assigned
+      severity. It overrides `no_warnings` for the warnings that it makes errors, as in nvlink.
     * `no_warnings`: drops warnings; with `as_nvlink` except `SHOWN_WITH_W`.
-    * `no_infos`: drops `DROPPED_AS_INFOS`, and remarks except `SHOWN_WITHOUT_INFOS`.
+    * `no_infos`: drops `DROPPED_AS_INFOS`, with `as_nvlink` also `DROPPED_BY_NVLINK`, and remarks
+      except `SHOWN_WITHOUT_INFOS` and `ASKED_FOR`.
     * `threshold`: the lowest severity that is shown or counted. Errors and `ASKED_FOR` always are.
     * `error_limit`: the number of errors after which the link ends; 0: no limit.
-    * `numbers`: shows numbers, and once the hint that explains them.
+    * `numbers`: whether messages have numbers. If so, a hint explains them once, after a warning.
     * `in_nvlinks_place`: whether the program has nvlink's name and prints nvlink's lines.
     * `as_nvlink`: whether the options have nvlink's exceptions: `BEFORE_OPTIONS`,
-      `DROPPED_BY_NVLINK`, `SHOWN_WITH_W`.
-    * `assigned`: severities that `assign` gave to kinds.
+      `DROPPED_BY_NVLINK`, `SHOWN_WITH_W`. It is set for nvlink's format.
+    * `assigned`: by kind, the severity that `assign` gave it.
     * `once`: kinds of which only the first report is shown.
     """
 
@@ -64,7 +65,7 @@ class Policy:
             self.assigned[kind] = severity
 
     def restore(self, kind: str) -> None:
-        """Give a kind back the severity of the table."""
+        """Give a kind back its severity in `KINDS`."""
         self.assigned.pop(kind, None)
 
     @property
@@ -94,8 +95,8 @@ class Policy:
         return SUPPRESSED if dropped and kind not in ASKED_FOR else severity
 
 
-# Kinds that -disable-infos and the threshold do not drop, since an option asks for them: the lines
-# of -v, which nvlink prints even with -disable-infos, the call graph, and remarks of passes.
+# Kinds that -disable-infos and the threshold do not drop, since an option asks for them: the call
+# graph, remarks of passes, and the lines of -v. nvlink prints these lines even with -disable-infos.
 ASKED_FOR = (
     "verbose-memory", "verbose-function", "verbose-usage", "call-graph", "pass-remark",
     "pass-remark-missed", "pass-remark-analysis", "pass-remark-failure",
@@ -117,15 +118,16 @@ DROPPED_BY_NVLINK = ("arch-not-found",)
 # Remarks that nvlink prints even with -disable-infos.
 SHOWN_WITHOUT_INFOS = ("host-info-ignored", "no-host-code")
 
-# Warnings that nvlink prints while it reads the options, so that no option affects them, except
-# for pylink's own --diag-suppress, --diag-remark, --diag-warning and --diag-error.
+# Warnings that nvlink prints while it reads the options. With `as_nvlink` no option affects them,
+# except for pylink's own --diag-suppress, --diag-remark, --diag-warning and --diag-error.
 BEFORE_OPTIONS = ("option-redefined",)
 
 # Warnings that nvlink does not have, about what may be intended. -Werror does not make them errors,
 # and nvlink's format shows them as notes, unless an option assigns a severity.
 ADVICE = ("virtual-arch-lowered", "kernels-removed", "host-differs")
 
-# Warnings that -Werror does not make errors: the code is correct, and nvlink links it, too.
+# Warnings that -Werror makes errors only if an option assigns a severity: the code is correct, and
+# nvlink links it, too.
 NEVER_ERRORS = (*ADVICE, "untimed-code")
 
 # Warnings that nvlink prints even with -w.

@@ -24,15 +24,16 @@ DETAIL = 1
 CHILD = 2
 CONTINUATION = 3
 
-# The start of templates that begin with the place; renderers that print the place themselves omit
-# it.
+# The start of templates that begin with the place. Renderers that print the place themselves omit
+# this start.
 _WHERE = "{where}: "
-# The end of templates with a text of nvlink that does not name a file: the place, in brackets.
+# The end of some templates, mostly of messages of nvlink that do not name a file: the place and the
+# symbol, in brackets.
 _AT = "{at}"
 
 
 class Source:
-    """A place in source text: 1-based line and column, in code points; column 0 is unknown.
+    """A place in source text: line and column from 1, the column in code points, 0 if unknown.
 
     `column_end` is the last column of a range, or 0. `tab_width` is that of the file, None if
     unknown. `text` is the line itself if an input contains it and `file` does not name a file: PTX
@@ -61,7 +62,8 @@ class Source:
 # Facts of a report that are the place in an input; the others are arguments of the template.
 PLACE = ("file", "section", "index", "offset", "symbol")
 
-# Attributes that a record's function `explain` may set, if the report does not give them.
+# Attributes that a record's function `explain` may set. Before it is called, those without a value
+# become None, or an empty list.
 _EXPLAINED = (*PLACE, "source", "notes", "context")
 
 
@@ -93,9 +95,10 @@ class Diagnostic:
     # `level` is the severity as a plain number, `original` that of the table, and `assigned` the
     # one that an option assigned, or 0. `facts` are those of the report: names in `PLACE` become
     # attributes, and others become `args` for the template. `extra` has further records, such as
-    # the options file that has an option. `hidden` has kinds of notes to omit. A record has either
-    # notes or the function `explain`, which sets the attributes of `_EXPLAINED` when one of them is
-    # first used. So showing only messages costs nothing.
+    # the options file that has an option. `hidden` has kinds of notes to omit. With a function
+    # `explain`, the parameters `source`, `notes` and `context` are not used: the function sets the
+    # attributes of `_EXPLAINED` when one without a value is first used. So showing only messages
+    # costs little.
 
     __slots__ = (
         "_explain", "args", "assigned", "children", "context", "extra", "file", "hidden", "hints",
@@ -165,7 +168,7 @@ class Diagnostic:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """Compute the attributes of `explain` at the first use of one."""
+            """Call `explain` for an attribute without a value, and return the value it has then."""
             if name not in _EXPLAINED:
                 raise AttributeError(name)
             self._apply_explanation()
@@ -195,7 +198,7 @@ class Diagnostic:
                 setattr(self, name, [] if name in ("notes", "context") else None)
 
     def hide(self, kinds: frozenset[str]) -> None:
-        """Omit records of these kinds from the notes and the context, and from those of notes."""
+        """Omit records of these kinds below this record and its notes: hints, notes and context."""
         self.hidden = kinds
         self.hints = [hint for hint in self.hints if hint.kind not in kinds]
         if self._explain is None:
@@ -205,7 +208,7 @@ class Diagnostic:
                 note.hide(kinds)
 
     def _set_parents(self) -> None:
-        """Make this diagnostic the parent of all that belong to it."""
+        """Make this diagnostic the parent of its children, notes, context and extra records."""
         for record in (*self.children, *self.notes, *self.context, *self.extra):
             record.parent = self
 
@@ -268,7 +271,7 @@ class Diagnostic:
 
     @property
     def bare_message(self) -> str:
-        """The message without the place at its end."""
+        """The message without the place in brackets at its end."""
         return self.template.removesuffix(_AT).format_map(Fields(self))
 
     @property
@@ -278,7 +281,7 @@ class Diagnostic:
 
     @property
     def short_template(self) -> str:
-        """The template for a line that already starts with the place."""
+        """The template without the place, for a line that already starts with the place."""
         return self.template.removeprefix(_WHERE).removesuffix(_AT)
 
     def __repr__(self) -> str:
@@ -286,7 +289,7 @@ class Diagnostic:
 
 
 class Fields:
-    """The fields that a template can name, by name: arguments and parts of the place.
+    """The values of the fields that a template can name: arguments, and attributes of the record.
 
     `convert` is applied to each text; a field that is None becomes empty.
     """

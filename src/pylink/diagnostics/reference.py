@@ -28,7 +28,7 @@ Frequent ones have an example: a command with its output, and a command that wor
 
 
 def reference() -> str:
-    """Return the page: a section for each kind, by number."""
+    """Return the page: its head, then a section for each kind, in the order of the numbers."""
     parts = [_HEAD.format(files=FILES)]
     for name, (number, severity, template) in sorted(KINDS.items(), key=lambda row: row[1][0]):
         fixed = "" if severity <= DISCRETIONARY else ", fixed"
@@ -40,7 +40,7 @@ def reference() -> str:
 
 
 def _example_text(name: str) -> str:
-    """Return the example of a kind as a block of Markdown; empty for kinds without an example."""
+    """Return the example of the kind `name` as a block of Markdown; empty if it has none."""
     example = EXAMPLES.get(name)
     if example is None:
         return ""

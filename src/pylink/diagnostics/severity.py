@@ -1,7 +1,7 @@
 """Severity numbers, which are those of the EDG front end.
 
-Values 9 and above are fatal: the link stops after such a record was rendered. Options can change
-severities up to `DISCRETIONARY`.
+Values 9 (`CATASTROPHE`) and above are fatal: the link stops after such a record was rendered.
+Options can change severities up to `DISCRETIONARY`.
 """
 
 from __future__ import annotations

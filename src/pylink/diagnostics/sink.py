@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 class Renderer(ABC):
-    """Shows records one by one; `close` is called once, after the last.
+    """Shows records one by one; `close` is called once, when the link has ended.
 
-    `path` is the file that it writes at the end; None if it writes to a stream.
+    A record after that is about a file that another renderer could not write. `path` is the file
+    that this renderer writes at the end; None if it writes to a stream.
     """
 
     path: str | None = None
@@ -35,7 +36,7 @@ class Renderer(ABC):
         """Write the end of the output."""
 
     def discard(self) -> None:  # noqa: B027 -- most have no file
-        """Leave the file unchanged; no other call follows."""
+        """Leave the file at `path` as it was before the link; no other call follows."""
 
 
 def suffix_of(target: str | None) -> str:
@@ -47,9 +48,9 @@ class Sink:
     """The object to which phases report.
 
     `warnings`, `errors` and `catastrophes` count reports by severity, including repeats that were
-    not shown. `diagnostics` has the records that were shown, in order. `terminated` says
-    that a fatal kind or the error limit ended the link. `follows` is the followed release of
-    nvlink; None until the inputs were read.
+    not shown. `catastrophes` are all fatal ones. `diagnostics` has the records that were shown, in
+    order. `terminated` says that a fatal kind or the error limit ended the link. `follows` is the
+    release of nvlink whose output the link reproduces; None until the inputs were read.
     """
 
     __slots__ = (
@@ -67,7 +68,7 @@ class Sink:
         self.terminated = False
         self.follows: Release | None = None
         self._has_shown_hint = False
-        self._reported_kinds: set[str] = set()  # for kinds that are shown only once
+        self._reported_kinds: set[str] = set()  # kinds of which a record was shown
 
     def report(
         self,
@@ -80,11 +81,11 @@ class Sink:
         explain: Callable[[Diagnostic], None] | None = None,
         **facts: Fact,
     ) -> Diagnostic | None:
-        """Report a diagnostic and return its record; None if the policy dropped it, or a repeat.
+        """Report a diagnostic and return its record; None for a repeat, or if the policy drops it.
 
-        A repeat is a report of a kind that is shown only once. `facts` are the place, by the names
-        of `record.PLACE`, and the arguments of the template. The other parameters are those of
-        `Diagnostic`. Raises LinkError after a fatal kind, and after the error that reaches the
+        A repeat is a later report of a kind that is shown only once. `facts` are the place, by the
+        names of `record.PLACE`, and the arguments of the template. The other parameters are those
+        of `Diagnostic`. Raises LinkError after a fatal kind, and after the error that reaches the
         limit.
         """
         severity = self.policy.severity(kind)
@@ -128,9 +129,10 @@ class Sink:
                 self.dispatch(record)
 
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
-        """Count, show and keep a record with a final severity, and return it.
+        """Count, show and keep a record whose `level` is final, and return it.
 
-        Return None for a repeat: a record of a kind that is shown only once. Raises like `report`.
+        A repeat, a later record of a kind that is shown only once, is only counted, and None is
+        returned. Raises like `report`.
         """
         severity = diagnostic.level
         if severity >= CATASTROPHE:
@@ -159,13 +161,13 @@ class Sink:
             self._show_kind("suppression-hint")
 
     def _show_kind(self, kind: str) -> None:
-        """Show a record of this kind whatever the policy says, without counting it."""
+        """Show a record of this kind without counting it, even if the policy drops the kind."""
         from pylink.diagnostics.record import Diagnostic
 
         self._show(Diagnostic(kind))
 
     def _show(self, diagnostic: Diagnostic) -> None:
-        """Keep a diagnostic, and pass it to each renderer."""
+        """Keep a diagnostic, without notes of suppressed kinds, and pass it to each renderer."""
         suppressed = self.policy.suppressed
         if suppressed:
             diagnostic.hide(suppressed)
@@ -174,7 +176,7 @@ class Sink:
             renderer.emit(diagnostic)
 
     def _terminate(self) -> NoReturn:
-        """Stop the link; nothing is reported after that."""
+        """Raise LinkError, and remember that a fatal kind or the error limit ended the link."""
         self.terminated = True
         self.stop()
 
@@ -187,7 +189,7 @@ class Sink:
     def close(self) -> None:
         """Let each renderer write its end; call this once, after any link.
 
-        A log or document that could not be written is reported. This never raises.
+        A log or document that could not be written is reported. Such a report does not raise.
         """
         from pylink.diagnostics.errors import LinkError
 

@@ -172,7 +172,7 @@ def _read_group(process: str) -> bytes:
 
 
 def _names_process_files(argv: Sequence[str], directory: int, depth: int = 0) -> bool:
-    """Return whether an argument or options file names files of the client's process.
+    """Return whether an argument or options file may name files of the client's process.
 
     Relative names start at the directory of descriptor `directory`. `depth` is the number of
     options files around these arguments, each named in the one before. LinkError for invalid
@@ -197,8 +197,8 @@ def _names_process_files(argv: Sequence[str], directory: int, depth: int = 0) ->
 def _options_name_process_files(path: str, directory: int, depth: int) -> bool:
     """Return whether an options file may name files of the client's process.
 
-    False if it cannot be read; True for a pipe, and for a file that is too large or nested too
-    deeply.
+    False for a directory, and if it cannot be read. True if it is not a regular file, such as a
+    pipe, and for a file that is too large or nested too deeply.
     """
     try:
         status = os.stat(path, dir_fd=directory)

@@ -41,7 +41,7 @@ PRELOADED_MODULES = (
 REQUEST_TIMEOUT = 0.5
 
 # A child links again only after a link that succeeded and loaded no module. It exits after this
-# number of links, or if it has used this much memory (KiB).
+# number of links, or after one if it has used more than MAX_MEMORY KiB.
 MAX_LINKS = 1000
 MAX_MEMORY = 256 << 10
 
@@ -57,7 +57,7 @@ class Server:
 
     `script` is the file `pylink-python` of this installation: clients of others are refused.
     `ready` is the number of children that shall wait for a client, `memory_limit` the bytes of
-    address space of each (None: any). With `same_limits` only clients are served that have the
+    address space of each (None: no limit). With `same_limits` only clients are served that have the
     limits, niceness, processors and control group of this process.
     """
 

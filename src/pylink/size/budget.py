@@ -2,7 +2,8 @@
 
 The file is TOML with strings only and without tables. `download`, `installed` and `unpacked` limit
 the totals, `growth` the difference of `--diff`, in percent or bytes. `"PATTERN:TARGET"` limits the
-installed bytes of files whose base name matches a shell pattern, `"PATTERN"` those of all targets.
+installed bytes for a target in files whose base name, or that of their archive, matches a shell
+pattern. `"PATTERN"` limits the installed bytes of such files for all targets.
 """
 
 from __future__ import annotations

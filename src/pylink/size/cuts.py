@@ -90,8 +90,9 @@ def _list_functions(cubin: bytes) -> list[str]:
 def without_functions(cubin: bytes, matches: Callable[[str], bool]) -> tuple[bytes, set[str]]:
     """Return a cubin without the functions whose mangled name matches, and their names.
 
-    With a function, all sections and symbols with its name are removed, their names, and sections
-    whose sh_info is its code, such as relocations.
+    For each function, this removes the contents of sections with its name, and of sections whose
+    sh_info is its code, such as relocations. It also removes the names of these sections, and the
+    symbols in them or with its name, with the names of these symbols. Section headers remain.
     """
     functions = _list_functions(cubin)
     removed = {name for name in functions if matches(name)}

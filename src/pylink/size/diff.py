@@ -26,6 +26,7 @@ _VERSION = re.compile(
 # A change of a template has a line if it is at least _LEAST_BYTES and, as a share of the unpacked
 # device code in the new build, at least _LEAST_SHARE.
 _LEAST_SHARE, _LEAST_BYTES = 0.001, 1000
+# Columns of rows that hold bytes.
 COLUMNS = ("unpacked", "installed", "download")
 
 
@@ -120,8 +121,8 @@ def _plain_name(name: str, only_file: str) -> str:
 def reasons(old: Sizes, new: Sizes) -> list[Reason]:
     """Return the reasons for the difference, largest first.
 
-    They are targets added or gone, another compression or number of entries, and templates new,
-    gone, grown, shrunk or with another number of instances.
+    They are targets added or gone, another compression or number of entries, and templates or
+    functions new, gone, grown, shrunk or with another number of instances.
     """
     found_reasons = [*_target_reasons(old, new), *_template_reasons(old, new)]
     found_reasons.sort(key=lambda reason: (-abs(reason.installed), reason.text))

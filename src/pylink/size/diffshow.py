@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from pylink.size.model import Sizes
 
-# Tables for people without --by: the levels of each.
+# Levels of each table that people get without --by.
 DEFAULT_LEVELS = (("kind",), ("target",))
-# Tables of `--json` without --by: the levels of each.
+# Levels of each table of `--json` without --by.
 JSON_LEVELS = (
     ("file",),
     ("kind",),
@@ -31,7 +31,7 @@ JSON_LEVELS = (
 
 
 def _columns(old: Sizes, new: Sizes) -> list[str]:
-    """Return the columns to show: `download` only if both builds have it."""
+    """Return the columns to show: `installed`, preceded by `download` if both builds have it."""
     has_download = column_of(old, new) == "download"
     return ["download", "installed"] if has_download else ["installed"]
 
@@ -41,7 +41,7 @@ def _level_table(
 ) -> list[tuple[str, ...]]:
     """Return a table by the levels `by`: head, changes, all further changes as one row, sum.
 
-    It has `top` changes, 0 for all.
+    Changes without a difference are left out. At most `top` of the others have a row, 0 for all.
     """
     columns = _columns(old, new)
     of_functions = counts_functions(by, selection)
@@ -91,8 +91,8 @@ def _sum_changes(summed: Sequence[Change]) -> Change:
 def _cells(change: Change, columns: Sequence[str], *, of_functions: bool) -> list[str]:
     """Return old bytes, new bytes and the difference of each column.
 
-    `of_functions` means rows below entries: their download bytes are always estimated, their
-    installed bytes if the row says so.
+    `of_functions` means a row of functions, templates or parts. A difference of its download bytes
+    has the ~ of an estimate, and one of its installed bytes if the change says so.
     """
     cells = []
     for column in columns:
@@ -115,7 +115,8 @@ def text_lines(
 ) -> list[str]:
     """Return the tables of the levels, largest change first, and the reasons.
 
-    `top` limits the rows of a table and the reasons; 0 shows all.
+    `top` limits the rows of a table and the reasons; 0 shows all. An empty `by` means
+    DEFAULT_LEVELS.
     """
     lines = []
     for levels in [tuple(by)] if by else DEFAULT_LEVELS:
@@ -184,7 +185,10 @@ def csv_table(old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = 
 
 
 def as_json(old: Sizes, new: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> str:
-    """Return a JSON object with the tables of all levels, or of `by` alone, and the reasons."""
+    """Return a JSON object with tables of changes, and the reasons.
+
+    There is one table, by the levels `by`, or if `by` is empty, a table for each of JSON_LEVELS.
+    """
     document = {
         "version": VERSION,
         "tables": [

@@ -21,15 +21,18 @@ if TYPE_CHECKING:
     from pylink.size.savings import Saving
     from pylink.size.sources import FileSource, Source
 
-# Limit of the stored and of the decompressed bytes of one entry: native code counts in 32 bits.
+# Limit of the stored and of the decompressed bytes of one entry: native code counts in 32 bits. A
+# larger entry is unreadable.
 MOST_ENTRY_BYTES = (1 << 32) - 1
-# Limit of the bytes that a command decompresses: MOST_BYTES plus MOST_TIMES the files' sizes.
-# Zstandard made cubins 7 times as small at most, and zeros 32,750 times.
+# Limit of the decompressed bytes of all entries in a command: MOST_BYTES plus MOST_TIMES the sizes
+# of the files. Zstandard made cubins at most 7.3 times smaller, but zeros 32,750 times. Entries
+# beyond it are unreadable.
 MOST_BYTES, MOST_TIMES = 1 << 32, 100
 
 # Codecs by the bits of an entry's flags, and names of modes by the same bits; 0 is not compressed.
 _CODECS = {FLAG_LZ4: Codec.LZ4_BLOCK, FLAG_ZSTD: Codec.ZSTD_FRAME}
 CODEC_NAMES = {0: "none", FLAG_LZ4: "lz4", FLAG_ZSTD: "zstd"}
+# Kinds of leaves by kinds of entries.
 _KINDS = {EntryKind.ELF: CUBIN, EntryKind.PTX: PTX, EntryKind.LTOIR: LTOIR}
 # Limit of the stored and decompressed bytes of all unfinished batches, unless one entry has more.
 _MOST_BYTES_IN_MEMORY = 96 << 20
@@ -47,10 +50,10 @@ _WAITING_BATCHES = 2
 class _EntryResult:
     """The result of measuring one entry; most fields are those of `ledger.Measured`.
 
-    `mark` is a symbol's name, or a part of it, that contains the source file's name. `same_as` is
-    the number of the entry with equal contents, which is compressed instead of this one, or -1.
-    `as_zstd` has the size of the payload as zstd, and the size of this after deflate (None: not
-    measured).
+    `mark` is a symbol's name, or a part of it, that contains the source file's name; it may be
+    empty. `same_as` is the number of the entry with equal contents, which is compressed instead of
+    this one, or -1. `as_zstd` has the size of the payload as zstd, and its size as zstd and then
+    deflate, which is 0 outside archives (None: not measured). `savings` are by experiment.
     """
 
     __slots__ = ("as_zstd", "elf_type", "fingerprints", "mark", "same_as", "savings")
@@ -69,9 +72,9 @@ class _Batch:
 
     The thread reads payloads that are not in memory yet from `file`. `cost` is the number of bytes
     that the entries take in memory, and `work` the stored and decompressed bytes, _FRAME_WORK times
-    as many for those to compress. `packed` has the stored bytes and the codec of each entry, for
-    experiments. `deflate` is true for entries of an archive, whose size after deflate is measured,
-    too.
+    as many for those to compress. `packed` has the stored bytes of each entry (None if they are
+    still in `file`) and the bits of its codec, for experiments. `deflate` is true for entries of an
+    archive, whose size after deflate is measured, too. `task` counts the batch (None: not started).
     """
 
     __slots__ = (
@@ -108,6 +111,7 @@ class Counter:
     As a context manager, it waits for all threads at the end.
 
     With `recompress`, stored and LZ4 cubins in containers are compressed as zstd to measure that.
+    `experiments` are run on each entry of a container.
     """
 
     def __init__(
@@ -123,11 +127,12 @@ class Counter:
         self._running: list[_Batch] = []  # in the order of their start
         self._bytes_allowed = MOST_BYTES  # that may still be decompressed
         self._in_memory = 0  # bytes of all batches that are not finished
-        # Entries with the contents of another entry, and the number of that one, whose size as zstd
-        # they get at the end. `_originals` has the entries that were compressed, by number.
+        # Entries that were not compressed, since another one has equal contents; each with the
+        # number of that one, whose size as zstd it gets at the end. `_originals` has, by number,
+        # the entries that were compressed.
         self._repeated: list[tuple[Leaf, int]] = []
         self._originals: dict[int, Leaf] = {}
-        # By id() of a leaf: the name of a local symbol, which contains that of the source file.
+        # By id() of a leaf: `mark` of its result, which contains the name of the source file.
         self.hints: dict[int, bytes] = {}
 
     def __enter__(self) -> Counter:
@@ -149,7 +154,7 @@ class Counter:
         self._bytes_allowed += MOST_TIMES * size
 
     def finish(self) -> None:
-        """Wait until all payloads are counted."""
+        """Wait until all payloads are counted; then give equal entries the same size as zstd."""
         self.submit()
         while self._running:
             self._finish_first_batch()
@@ -182,7 +187,8 @@ class Counter:
         source, offset, size = payload_range
         native_codec = _CODECS.get(codec, Codec.STORED)
         is_native = not native_codec or load_codec(native_codec, native.open_library)
-        # Payloads in files are read by the thread that counts them.
+        # The thread that counts a payload in a file reads it, if neither an experiment nor a Python
+        # codec needs its bytes.
         file_place = source.place_of(offset) if is_native and not self._experiments else None
         file = file_place[0] if file_place else None
         batch = self._batch_with_room(file, leaf, payload_bytes + full)
@@ -223,7 +229,10 @@ class Counter:
             self.submit()
 
     def _batch_with_room(self, file: FileSource | None, leaf: Leaf, cost: int) -> _Batch:
-        """Return the batch for a leaf of `file`, once `cost` more bytes fit into memory."""
+        """Return the batch for a leaf of `file`, once `cost` more bytes fit into memory.
+
+        `file` is None for a payload that is in memory.
+        """
         deflate = leaf.download is not None
         batch = self._batch
         if batch and (batch.file is not file or batch.deflate != deflate):
@@ -252,7 +261,7 @@ class Counter:
         self._running.append(batch)
 
     def _count_batch(self, batch: _Batch) -> list[_EntryResult | None]:
-        """Measure the payloads of a batch, in a thread of the pool."""
+        """Measure the payloads of a batch, in a thread of the pool; None for a damaged one."""
         file = batch.file
         try:
             measured = self._sizes.ledger.measure(
@@ -309,7 +318,8 @@ class Counter:
     ) -> bool:
         """Give a leaf its kind, codec and decompressed size `full`; return whether they are valid.
 
-        A leaf with both codecs, or with more bytes than a limit, is counted as unreadable.
+        `payload_bytes` is its stored size. A leaf with both codecs, or with more bytes than a
+        limit, is counted as unreadable.
         """
         if codec == FLAGS_OF_CODECS:
             self.count_unreadable(leaf, name, "it is marked as both LZ4 and Zstandard")
@@ -357,7 +367,7 @@ class Counter:
 
 
 def _decompress_by_package(stored: bytes, flags: int, full: int, name: str) -> bytes | str:
-    """Return the contents of a payload, decompressed by Python packages, or as str the error."""
+    """Return the contents of a payload, decompressed by Python packages, or the error as a str."""
     from pylink.diagnostics import Sink
     from pylink.inputs.payload import DamagedPayload, Unpacker
 

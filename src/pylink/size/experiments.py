@@ -1,7 +1,8 @@
 """Measures how much smaller entries get in another mode, or without debug data or functions.
 
 An experiment runs in the thread that counts the entry. The present and the changed contents are
-compressed by the same library, so their sizes differ by contents alone.
+both compressed here, so their sizes differ by contents alone. Only the experiment with another mode
+compares with the stored bytes.
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ class Experiments:
     ) -> dict[str, Saving]:
         """Return the saving of each experiment that has one, by the experiment's name.
 
-        SMALLER_MODE has one if the entry takes fewer bytes, the others if the contents get smaller.
-        `payload` has the stored bytes, `codec` is FLAG_LZ4, FLAG_ZSTD or 0, `full` is the
-        decompressed size, and `kind` an `EntryKind`. With `deflate` the saving of downloads is
-        measured, too. Empty for a payload that cannot be decompressed, or if a package is missing.
+        SMALLER_MODE has one if the entry takes fewer bytes, NO_DEBUG if a cubin gets smaller, and
+        WITHOUT if functions were removed from a cubin or PTX. `payload` has the stored bytes,
+        `codec` is FLAG_LZ4, FLAG_ZSTD or 0, `full` is the decompressed size, and `kind` an
+        `EntryKind`. With `deflate` the saving of downloads is measured, too. Empty for a payload
+        that cannot be decompressed, or if the package for that is missing.
         """
         try:
             data = _decompress(payload, codec, full)
@@ -81,7 +83,10 @@ class Experiments:
 
 
 class _Packer:
-    """Compresses variants of one payload with its codec, and with its level if that is known."""
+    """Compresses variants of one payload with its codec, and with its level if that is known.
+
+    `payload` are the stored bytes and `data` the decompressed ones.
+    """
 
     def __init__(self, payload: bytes, data: bytes, codec: int) -> None:
         self._data, self._codec, self._payload = data, codec, payload
@@ -99,7 +104,7 @@ class _Packer:
         return saving
 
     def _recompress(self) -> bytes:
-        """Compress the payload again, at the level that gives its present size, else the first."""
+        """Compress the payload again, at a level that gives its present size, else the default."""
         if not self._codec:
             return self._data
         size = len(self._payload)
@@ -114,7 +119,7 @@ class _Packer:
 
 
 def _saving(before: bytes, after: bytes, unpacked_saving: int, *, deflate: bool) -> Saving:
-    """Return the saving of a compressed payload `after` in place of `before`.
+    """Return the saving if the stored payload `after` takes the place of `before`.
 
     `unpacked_saving` is the saving of decompressed bytes. The saving of downloads is measured with
     `deflate`, else 0.
@@ -129,7 +134,8 @@ def _saving(before: bytes, after: bytes, unpacked_saving: int, *, deflate: bool)
 def _decompress(payload: bytes, codec: int, full: int) -> bytes:
     """Return the contents of a payload, as they are if it is not compressed.
 
-    If it does not become `full` bytes: ValueError, or the error of the codec.
+    A compressed payload that does not become `full` bytes raises ValueError, or the error of the
+    codec's package.
     """
     if codec == FLAG_ZSTD:
         import zstandard
@@ -147,7 +153,10 @@ def _decompress(payload: bytes, codec: int, full: int) -> bytes:
 
 
 def _compress(data: bytes, codec: int, level: int) -> bytes:
-    """Return contents compressed by a codec: FLAG_LZ4, FLAG_ZSTD or 0 for none."""
+    """Return contents compressed by a codec: FLAG_LZ4, FLAG_ZSTD or 0 for none.
+
+    `level` is that of Zstandard; LZ4 has one level here.
+    """
     if codec == FLAG_ZSTD:
         import zstandard
 

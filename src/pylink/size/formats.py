@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 VERSION = 1  # of the JSON documents
 # First characters of a cell that a spreadsheet would evaluate as a formula.
 _FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+# Signs that Markdown may interpret, each with a backslash before it.
 _MARKDOWN_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>()#+-!|~&"})
 
 
@@ -30,7 +31,8 @@ def as_json(
 ) -> str:
     """Return a JSON object: sums, files, reductions, unreadable files, a table for the levels `by`.
 
-    An empty `by` means a table for each level. `without` adds the result of --what-if.
+    An empty `by` means a table for each level. `selection` limits the tables alone. `without` adds
+    the result of --what-if.
     """
     tables = [tuple(by)] if by else [(level,) for level in LEVELS]
     document = {
@@ -96,7 +98,7 @@ def csv_table(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING
 
 
 def csv_cell(name: str) -> str:
-    """Return a name on one line, quoted if a spreadsheet would take it for a formula."""
+    """Return a name on one line, after a ' if a spreadsheet would take it for a formula."""
     name = printable(name)
     return f"'{name}" if name.startswith(_FORMULA_SIGNS) else name
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 # Bytes of a file that are read and searched at once.
 WINDOW = 8 << 20
 _TAIL = 8  # number of bytes at the end of a name that serve as the key of a dictionary
-# Sections in which a name does not register a kernel: symbols, comments, debug data.
+# Beginnings of the names of sections in which a kernel's name does not register it: symbols,
+# comments, debug data and others.
 _TABLE_SECTIONS = re.compile(r"\.(dynstr|dynsym|strtab|symtab|shstrtab|comment|debug|zdebug|gnu)")
 
 
@@ -63,7 +64,7 @@ def _find_kernels(sizes: Sizes, leaves: Iterable[Leaf]) -> set[int]:
 
 
 def _leaf_ranges(leaves: Iterable[Leaf]) -> Iterator[tuple[int, int, Leaf]]:
-    """Yield each leaf (range of a file) with its start and end; they follow each other."""
+    """Yield each leaf (range of a file) with its start and end; leaves adjoin each other."""
     start = 0
     for leaf in leaves:
         yield start, start + leaf.installed, leaf
@@ -82,13 +83,13 @@ def _join_neighbors(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _find_names(source: Source, start: int, end: int, names: Iterable[bytes]) -> set[bytes]:
-    """Return those of `names` with which some string between two offsets of `source` ends."""
+    """Return those of `names` that end some string between two offsets of `source`."""
     searched = set(names)
     by_tail: dict[bytes, list[bytes]] = {}
     for name in searched:
         by_tail.setdefault(name[-_TAIL:], []).append(name)
     shortest, longest = min(map(len, searched)), max(map(len, searched))
-    # Only runs of bytes that occur in some name are compared.
+    # Only runs as long as the shortest name are compared, in which each byte is one of some name.
     letters = {byte for name in searched for byte in name} - {0}
     run_pattern = re.compile(b"[%s]{%d,}" % (re.escape(bytes(sorted(letters))), max(1, shortest)))
     present: set[bytes] = set()

@@ -1,4 +1,7 @@
-"""Adds up bytes by levels such as kind and target. Each byte is in exactly one row of a table."""
+"""Adds up bytes by levels such as kind and target.
+
+Each byte is in exactly one row of a table, or in none if it is not selected.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,8 @@ class Row:
 class Selection:
     """Selects the bytes of a target, and of functions whose name matches a pattern.
 
-    A target without suffix, such as `sm_90`, includes those with one, such as `sm_90a`. `sm_90` and
+    An empty `arch` selects all targets, and a `match` of None all functions and all other bytes. A
+    target without suffix, such as `sm_90`, includes those with one, such as `sm_90a`. `sm_90` and
     `compute_90` select the same bytes.
     """
 
@@ -81,9 +85,10 @@ EVERYTHING = Selection()
 
 
 class Names:
-    """Names and templates of a ledger's functions by number, computed at their first use.
+    """Names and templates of a ledger's functions by number.
 
-    Number 0 stands for bytes that functions share.
+    Readable names and templates are computed at their first use. Number 0 stands for bytes that no
+    single function has.
     """
 
     def __init__(self, sizes: Sizes) -> None:
@@ -93,7 +98,7 @@ class Names:
 
     @cached_property
     def _names_and_templates(self) -> list[tuple[str, str]]:
-        """The readable name of each function, and the template it is an instance of."""
+        """The readable name of each function, and its template (the name again without one)."""
         described = [describe(name) for name in self.mangled[1:]]
         return [(SHARED, SHARED), *((name, template or name) for name, template in described)]
 
@@ -108,7 +113,8 @@ class Names:
     def function_groups(self, pattern: re.Pattern[str] | None) -> bytes:
         """Return the group of each function as native 32-bit integers, for `Ledger.sums`.
 
-        Each function is a group of its own, or is in no group (-1) if the pattern does not match.
+        Each function is a group of its own, or is in no group (-1) if the pattern does not match. A
+        pattern leaves out number 0, too.
         """
         if pattern is None:
             return array("i", range(len(self.mangled))).tobytes()
@@ -126,7 +132,8 @@ class Names:
 def rows(sizes: Sizes, by: Sequence[str], selection: Selection = EVERYTHING) -> list[Row]:
     """Return a row for each group of bytes by the levels `by`, largest first.
 
-    ValueError for an unknown level.
+    The order is by download bytes if there are any, else by installed bytes. ValueError for an
+    unknown level.
     """
     for level in by:
         if level not in LEVELS:
@@ -155,7 +162,8 @@ def counts_functions(by: Sequence[str], selection: Selection) -> bool:
 def largest_functions(sizes: Sizes, most: int) -> list[tuple[str, int]]:
     """Return mangled names and installed bytes of the `most` largest functions.
 
-    Two rows follow: all other functions, and all bytes that no single function has.
+    Two rows follow: all other functions, and all bytes that no single function has, such as host
+    bytes.
     """
     entry_groups = bytes(4 * sizes.entry_count)
     names = Names(sizes)
@@ -173,7 +181,10 @@ def largest_functions(sizes: Sizes, most: int) -> list[tuple[str, int]]:
 def _group_leaves(
     sizes: Sizes, leaves: list[Leaf], levels: list[Callable[[Sizes, Leaf], str]]
 ) -> dict[tuple[str, ...], list[Leaf]]:
-    """Group leaves by their names; each of `levels` returns the name of a leaf at one level."""
+    """Group leaves by their names; each of `levels` returns the name of a leaf at one level.
+
+    Without levels, all leaves are one group.
+    """
     if not levels:
         return {(): leaves} if leaves else {}
     groups: dict[tuple[str, ...], list[Leaf]] = {}
@@ -205,11 +216,13 @@ def _inner_rows(
 ) -> list[Row]:
     """Return the rows of levels below entries; `groups` are the leaves by their outer levels."""
     names = Names(sizes)
+    # By number of an entry: that of its group in `groups`, or -1.
     entry_groups = array("i", [-1]) * sizes.entry_count
     for number, leaves in enumerate(groups.values()):
         for leaf in leaves:
             if leaf.number != NO_NUMBER:
                 entry_groups[leaf.number] = number
+    # By group: whether an entry is compressed.
     has_compressed = [any(leaf.codec != "none" for leaf in leaves) for leaves in groups.values()]
     outer_keys = list(groups)
     table: dict[tuple[str, ...], Row] = {}
@@ -271,7 +284,7 @@ def _add_outside_bytes(
         row.download += downloads
 
 
-# By level, down to the entry: the function that returns the name of a leaf.
+# By level, except those in INNER: the function that returns the name of a leaf.
 _LEAF_LEVELS: dict[str, Callable[[Sizes, Leaf], str]] = {
     "archive": lambda sizes, leaf: sizes.files[leaf.file].archive,
     "file": lambda sizes, leaf: sizes.files[leaf.file].name or "(directory of the archive)",

@@ -9,8 +9,9 @@ from bisect import bisect_right
 class InflationMarks:
     """Counts of a deflated member's inflated bytes, taken after each `step` bytes of the archive.
 
-    `bytes_out[i]` is the number of inflated bytes after i steps. Between two marks, bytes are
-    assumed to be spread evenly. The member takes `packed` bytes of the archive.
+    Such a count is a mark: `bytes_out[i]` is the number of inflated bytes after i steps. Between
+    two marks, bytes are assumed to be spread evenly. The member takes `packed` bytes of the
+    archive.
     """
 
     def __init__(self, step: int, packed: int) -> None:

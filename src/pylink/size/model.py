@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
     from pylink.size.savings import Saving
 
+# Levels by which tables can add up bytes. The last three are below entries.
 LEVELS = ("archive", "file", "kind", "target", "unit", "part", "template", "function")
 # Names of the parts of an entry, such as code and constants, by their numbers.
 PARTS = tuple(sizenumbers.PARTS.values())
 ENTRY_HEADER = "entry headers"  # a part without a number: headers are not in the ledger
 
-# Kinds of leaves (ranges of files), in the order of tables.
+# Kinds of leaves (ranges of files). An entry of an unknown `EntryKind` N has the kind "kind N".
 CUBIN, RELOCATABLE = "cubin", "relocatable cubin"
 PTX, RELOCATABLE_PTX = "PTX", "relocatable PTX"
 LTOIR = "LTO-IR"
@@ -47,11 +48,13 @@ _NO_SAVINGS: Mapping[str, Saving] = MappingProxyType({})
 class Leaf:
     """A range of a file: host bytes, the header of a container, or one entry with its header.
 
-    `file` is an index of `Sizes.files`. `installed` counts its bytes in the file, `unpacked` those
-    after decompression, and `download` those in the archive (None outside archives). `unit` is the
-    source file, archive member or container, and `codec` a name of `entries.CODEC_NAMES`.
-    `container` is the number of the container in its file, and `index` that of the entry in it; -1
-    outside containers. `number` is the number of the entry in the ledger, or NO_NUMBER.
+    Unreadable bytes and the directory of an archive are leaves, too. `file` is an index of
+    `Sizes.files`, and `section` the name of the section around the leaf, or empty. `installed`
+    counts its bytes in the file, `unpacked` those after decompression, and `download` those in the
+    archive (None outside archives). `unit` is the source file, archive member or container, and
+    `codec` a name of `entries.CODEC_NAMES`. `container` is the number of the container in its file,
+    and `index` that of the entry in it; each is -1 if there is none. `number` is the number of the
+    entry in the ledger, or NO_NUMBER.
 
     `header` and `header_download` are the bytes of the entry's header. `as_zstd` is the size of the
     payload as zstd (None: not measured), and `as_zstd_download` its size when deflated, too.
@@ -84,7 +87,8 @@ class Leaf:
 class File:
     """A measured file; `archive` is the wheel or other zip file that contains it, or empty.
 
-    `elf_type` is e_type, and 0 unless it is an ELF file; `is_arm` and `is_x86` are its machine.
+    A file without a name stands for the bytes of an archive between its members.
+    `elf_type` is e_type, or 0 if it is not an ELF file; `is_arm` and `is_x86` are its machine.
     `is_open` means that another file registers its device code. `unnamed` are the kernels, by
     number in the ledger, whose names its host code lacks; empty if they were not searched.
     """
@@ -134,10 +138,10 @@ class Reduction:
     """The bytes that one rule saves in some entries, as a line of output.
 
     `rule` is the name for programs, `title` the text for people, and `letter` the class: A, B or C
-    (`reductions.py`). `condition` must be met first, `how` is the option to use. `installed` are
-    bytes of files, `download` those of archives (None outside archives). `entries` is the number of
-    entries, or of a template's instances. `estimated` means that the bytes are not exact. `leaves`
-    are the entries concerned, if they are known.
+    (`reductions.py`). `condition` is what must hold, or what is lost, and `how` says what to do,
+    such as an option to use. `installed` are bytes of files, `download` those of archives (None
+    outside archives). `entries` is the number of entries, or of a template's instances. `estimated`
+    means that the bytes are not exact. `leaves` are the entries concerned, if they are known.
     """
 
     def __init__(

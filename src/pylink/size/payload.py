@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """One payload: `data`, or `packed` bytes of a file at `offset`, which become `full` bytes.
+    """One payload: `packed` bytes, in `data` or in a file at `offset`, which become `full` bytes.
 
     `data` is None for bytes that are in a file. `codec` is a `Codec`, 0 for stored bytes. `kind` is
     the `EntryKind` of the entry, and `entry` its number in the ledger. The payload takes
-    `installed` bytes in the file and `download` bytes in the archive. With `is_recompressed`
-    it is compressed again as zstd, to measure the result.
+    `installed` bytes in the file, with padding, and `download` bytes in the archive, 0 outside one.
+    With `is_recompressed` it is also compressed as zstd, to measure the result.
     """
 
     data: bytes | None

@@ -1,6 +1,6 @@
-"""A pool of threads that run tasks in order.
+"""A pool of threads that start tasks in the order in which they were submitted.
 
-Importing `concurrent.futures` takes longer than measuring a small file.
+It replaces `concurrent.futures`, whose import takes longer than measuring a small file.
 """
 
 from __future__ import annotations
@@ -75,7 +75,10 @@ class Pool:
         return task
 
     def close(self) -> None:
-        """Stop the threads; tasks that have not started are dropped."""
+        """Stop the threads; tasks that have not started are dropped.
+
+        The `result` of a dropped task would wait forever.
+        """
         self._is_closed = True
         for _ in self._threads:
             self._queue.put(None)

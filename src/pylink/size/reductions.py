@@ -1,8 +1,8 @@
-"""Rules on removable bytes, each proved from the bytes of a file, and the bytes they save.
+"""Rules that find removable bytes in the measured files, and the bytes that each rule saves.
 
-A reduction of class A follows from the bytes and NVIDIA's documents. One of class B needs a run on
-a GPU, or has a condition that is printed. One of class C changes the sources (`sourcerules.py`).
-Each rule is independent: savings of several do not add up.
+A reduction of class A follows from the bytes and NVIDIA's documents. One of class B also needs a
+run on a GPU or a recent driver, as its condition says. One of class C changes the sources
+(`sourcerules.py`). Each rule is applied by itself, so savings of several do not add up.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def _linked_copies(sizes: Sizes) -> Iterable[Reduction]:
 
     A cubin without kernels counts if all of its functions are linked. With kernels, its device
     functions may be missing in linked code, since linkers drop unused ones. This only concerns
-    libraries and programs that register linked code themselves: in other files, objects and
-    archives, the relocatable cubins are linked later.
+    libraries and programs that register linked code themselves: in all other files, such as objects
+    and archives, the relocatable cubins are linked later.
     """
     if all(leaf.kind != RELOCATABLE for leaf in sizes.leaves):
         return ()
@@ -113,9 +113,10 @@ def _linked_copies(sizes: Sizes) -> Iterable[Reduction]:
 
 
 def functions_by_entry(sizes: Sizes) -> tuple[list[set[int]], list[set[int]]]:
-    """Return the functions with code of each entry, and those of them with parameters: its kernels.
+    """Return the functions with code of each entry, and those of them with constants: its kernels.
 
-    Both lists are indexed by the number of the entry in the ledger.
+    A kernel's parameters count as constants. Both lists are indexed by the number of the entry in
+    the ledger.
     """
     with_code: list[set[int]] = [set() for _ in range(sizes.entry_count)]
     with_constants: list[set[int]] = [set() for _ in range(sizes.entry_count)]
@@ -175,7 +176,8 @@ def _other_compression(
 def _unreached_ptx(sizes: Sizes) -> Iterable[Reduction]:
     """Return a reduction: PTX that no known GPU needs, since a cubin beside it fits.
 
-    That must hold for each GPU from the PTX's target up to the target of the container's next PTX.
+    That must hold for the PTX's target and each GPU from there to below the target of the
+    container's next PTX. The last PTX of a container is kept.
     """
     containers: dict[tuple[int, str, int], list[Leaf]] = {}
     for leaf in sizes.leaves:
@@ -210,7 +212,7 @@ def _unreached_ptx(sizes: Sizes) -> Iterable[Reduction]:
 def _replaceable_cubins(sizes: Sizes) -> Iterable[Reduction]:
     """Yield, by target, cubins equal to the one that the driver would use without them.
 
-    That is the cubin in the same container for the highest minor version below. Cubins are equal if
+    That is the cubin in the same container for the next lower minor version. Cubins are equal if
     only their chip differs. If a mark of a workaround also differs, which the driver may need, the
     title says so.
     """

@@ -1,4 +1,4 @@
-"""Shows sizes on a terminal: a first screen with the essentials, and a table of one level."""
+"""Shows sizes on a terminal: a first screen with the essentials, and a table by any levels."""
 
 from __future__ import annotations
 
@@ -35,15 +35,16 @@ TITLES = {
 HOST_TITLE = "host code and other files"
 _BAR_WIDTH = 20  # characters of a bar that stands for all bytes
 _MOST_NAME = 60  # characters of a name in a table
-_MOST_CLASS_C = 3  # lines of reductions that only the sources decide
+_MOST_CLASS_C = 3  # shown reductions of class C, which only the sources decide
 # Explains the ~ in front of sizes.
 ESTIMATE = "~ shared among functions in proportion to their unpacked bytes; no saving by itself."
 
 
 def summary_lines(sizes: Sizes) -> list[str]:
-    """Return the total size, the number of files with device code, and the number of architectures.
+    """Return a line: total size, number of files with device code, and number of architectures.
 
-    Real and virtual architectures with one number count once: `sm_80` and `compute_80`.
+    A real and a virtual architecture with the same number and suffix, such as `sm_80` and
+    `compute_80`, count once.
     """
     installed = sum(leaf.installed for leaf in sizes.leaves)
     with_code = {leaf.file for leaf in sizes.leaves if leaf.kind in DEVICE_KINDS}
@@ -123,7 +124,7 @@ def _kinds_table(sizes: Sizes) -> list[str]:
 
 
 def _reduction_lines(sizes: Sizes, templates: list[Row]) -> list[str]:
-    """Return a line for each reduction with its bytes and its condition, and the option below it.
+    """Return a line for each reduction with its bytes and its condition, and what to do below it.
 
     Class C, which requires knowledge of the sources, has a few lines in a table of its own.
     """

@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 
     from pylink.size.levels import Row
 
-# Limit of listed templates, and the least number of instances of a listed template.
+# Most templates to list, and the least number of instances of a listed template.
 _MAX_TEMPLATES, _MANY_INSTANCES = 3, 16
 
 
 def repeated_contents(sizes: Sizes) -> Iterable[Reduction]:
     """Yield functions and data that linked cubins of one file and target contain more than once.
 
-    The real savings depend on the sources, so the figure is an estimate: the share of the entries'
-    bytes that all copies except the first have.
+    There is one reduction for functions and one for data. The real savings depend on the sources,
+    so the figure is an estimate: the share of the entries' bytes that all copies except the first
+    have.
     """
     groups: dict[tuple[int, str], int] = {}
     entry_groups = array("i", [-1]) * sizes.entry_count

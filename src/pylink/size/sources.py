@@ -22,19 +22,22 @@ class ShortRead(OSError):
 
 
 class Source(ABC):
-    """A sequence of `size` bytes, in a file, in memory or in an archive."""
+    """A sequence of `size` bytes, in a file or in memory.
+
+    `in_archive` is true for bytes of a member of a zip file.
+    """
 
     size = 0
     in_archive = False
 
     @abstractmethod
     def read(self, offset: int, size: int) -> bytes:
-        """Read bytes; fewer at the end of the source."""
+        """Read `size` bytes, or fewer at the end of the source."""
 
     def bytes_before(self, offset: int) -> int:
         """Return how many bytes of the archive the first `offset` bytes of this source take.
 
-        They count as packed there, by an estimate if they are deflated. 0 outside archives.
+        The number is an estimate if the archive has them deflated, and 0 outside archives.
         """
         return 0
 
@@ -51,7 +54,7 @@ class Source(ABC):
 
 
 # A small read fetches the bytes after it, too: 4 KiB after a jump, since only a header may be
-# needed, then twice as many for each read that continues the last one.
+# needed, then twice as many for each read that continues the last one, up to _LARGEST_BLOCK bytes.
 # Reads of more than _MOST_BUFFERED bytes fetch nothing else.
 _SMALLEST_BLOCK, _LARGEST_BLOCK, _MOST_BUFFERED = 1 << 12, 1 << 18, 1 << 16
 
@@ -121,7 +124,7 @@ class FileSource(Source):
 
 
 class MemorySource(Source):
-    """Bytes in memory, from a pipe or, with `marks`, of an inflated member of a zip file."""
+    """Bytes in memory; with `marks`, those of an inflated member of a zip file."""
 
     def __init__(self, data: bytes | bytearray, marks: InflationMarks | None = None) -> None:
         self._data = memoryview(data)

@@ -1,7 +1,7 @@
 """Divides files into leaves: every byte of a file is in exactly one.
 
-Device code is found wherever it lies: containers of fat binaries in any section, and cubins outside
-of containers. All other bytes are host bytes.
+Device code is found wherever it lies: containers of fat binaries in any section, cubins outside of
+containers, and files of PTX. Other readable bytes are host bytes, or the directory of a zip file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from pylink.size.units import mark_relocatable, name_units, target_of
 
 # Least offset of a file name in the header of an entry, after the fixed fields.
 _LEAST_NAME_OFFSET = 64
-# Limit of the depth of archives in archives.
+# Limit of the depth of ar archives in each other. A deeper one is unreadable.
 _MOST_NESTING = 16
 # The first _HEAD bytes of a file, which include an ELF header, tell its kind. Directives of PTX are
 # searched in the first _PTX_HEAD bytes.
@@ -60,7 +60,10 @@ class Reader:
         self._next_container = 0  # number of the next container of the current file
 
     def read(self, path: str) -> None:
-        """Count a file of any kind."""
+        """Count a file of any kind; it is unreadable if it cannot be opened.
+
+        OSError if reading fails later.
+        """
         try:
             source = open_source(path)
         except OSError as error:
@@ -106,7 +109,7 @@ class Reader:
         self._sizes.unreadable.append((full_name, reason))
 
     def _read_zip(self, path: str, source: Source) -> None:
-        """Count the members of a zip file, and its own bytes."""
+        """Count the members of a zip file, and the bytes between them."""
         from pylink.size import zips  # only zip files need it
 
         try:
@@ -166,7 +169,7 @@ class Reader:
         """Read a source that is not a zip file.
 
         `file` is the index of its file in the results, `path` its name for messages. `unit` is its
-        name as a member of an archive, and `depth` the number of archives around it.
+        name as a member of an ar archive, or empty, and `depth` the number of archives around it.
         """
         head = source.read(0, _HEAD)
         if head.startswith((MAGIC, THIN_MAGIC)):
@@ -181,7 +184,10 @@ class Reader:
             self._add_host(source, 0, source.size, file, unit, "")
 
     def _read_archive(self, source: Source, file: int, path: str, depth: int) -> None:
-        """Count the members of the ar archive `path`, in `depth` others, and the bytes between."""
+        """Count the members of the ar archive `path`, and the bytes between them.
+
+        `depth` is the number of archives around this one.
+        """
         data = source.read(0, source.size)
         position = 0
         try:
@@ -206,7 +212,7 @@ class Reader:
         self._add_host(source, position, source.size, file, "", "")
 
     def _read_thin_member(self, name: str, path: str) -> None:
-        """Read a member of the thin archive `path`, which is a file of its own."""
+        """Read the file that is the member `name` of the thin archive `path`."""
         member_path = member_file(name, path)
         try:
             source = FileSource(member_path)
@@ -278,7 +284,7 @@ class Reader:
         unit: str,
         sections: list[FileSection],
     ) -> None:
-        """Add leaves for host bytes by section; bytes outside of sections have an empty name."""
+        """Add leaves for host bytes from `start` to `end`, each with its section's name or none."""
         position = start
         for section in sections:
             if section.end <= position or section.start >= end:

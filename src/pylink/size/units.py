@@ -28,7 +28,8 @@ def unit_of(mark: bytes) -> str:
 
 
 def name_units(leaves: list[Leaf], hints: dict[int, bytes]) -> None:
-    """Set `unit`, the source file, of a container's entries that lack it, if known ones agree.
+    """Set `unit`, the source file, of a container's entries that lack it, if all hints agree.
+
     `hints` are those of `entries.Counter`: by id of a leaf, the name of a local symbol in it.
     """
     units = {unit for leaf in leaves if (unit := unit_of(hints.get(id(leaf), b"")))}

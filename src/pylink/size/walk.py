@@ -23,14 +23,14 @@ def measure(
     experiments: Experiments | None = None,
     meanwhile: Callable[[], object] | None = None,
 ) -> Sizes:
-    """Measure these files, and the files in these directories.
+    """Measure each of `paths`: a file, or all files below a directory.
 
     `advance` is called with the name of each file. With `recompress`, stored and LZ4 cubins in
     containers are compressed as zstd, so that `reductions` can report the savings. `experiments`
     are further, slow measurements of each entry. `meanwhile` is called when all files are read,
     while threads still count.
 
-    Unreadable files are in `unreadable`; OSError for a file that fails while it is read.
+    A file that cannot be opened is in `Sizes.unreadable`; OSError if reading it fails later.
     """
     sizes = Sizes()
     with Counter(sizes, recompress=recompress, experiments=experiments) as counter:
@@ -59,7 +59,7 @@ def measure_bytes(name: str, data: bytes) -> Sizes:
 
 
 def _files(path: str) -> Iterator[str]:
-    """Yield `path` if it is a file, else all regular files below it; links are not followed."""
+    """Yield `path` if it is not a directory, else all regular files below it, without links."""
     if not os.path.isdir(path):
         yield path
         return

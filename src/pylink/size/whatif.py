@@ -17,8 +17,9 @@ class WhatIf:
     """Sizes of all measured files, as they are and without the functions that --what-if names.
 
     `functions` and `entries` count removed functions, and entries that lose some. `guessed` counts
-    the entries whose mode of compression is unknown: both of their sizes use the nearest mode.
-    Names that end in _now are sizes with the functions. Outside archives, both downloads are None.
+    the entries whose mode of compression is unknown: their saving is measured at one level of their
+    codec. Names that end in _now are sizes with the functions. Outside archives, both downloads are
+    None.
     """
 
     functions: int

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# Limits: the number of members of a zip file, the bytes of one member with device code, and the
-# bytes of all members.
+# Limits: the number of members of a zip file, the inflated bytes of one member with device code,
+# and those of all members of a file. What exceeds a limit is unreadable.
 MOST_ZIP_MEMBERS = 1 << 20
 MOST_MEMBER_BYTES = 1 << 32
 MOST_BYTES = 1 << 36
@@ -36,9 +36,10 @@ MOST_BYTES = 1 << 36
 # member are read at once, and _READ_SIZE of a stored one.
 _STEP = 512
 _BLOCK_SIZE, _READ_SIZE = 1 << 13, 1 << 20
-# Members of up to _MOST_KEPT bytes stay in memory. Larger ones are inflated again when they are
-# read, in stretches. The last _MOST_RECENT of these stay in memory, since reads alternate between
-# places some MB apart. _FEED_SIZE compressed bytes are read at once.
+# Deflated members of up to _MOST_KEPT bytes stay in memory. Larger ones are inflated again when
+# they are read, in stretches of at least _STRETCH_SIZE bytes. The _MOST_RECENT stretches read last
+# stay in memory, since reads alternate between places some MB apart. _FEED_SIZE compressed bytes
+# are read at once.
 _MOST_KEPT = 16 << 20
 _STRETCH_SIZE, _MOST_RECENT = 2 << 20, 6
 _FEED_SIZE = 1 << 16
@@ -99,7 +100,10 @@ class _SeekableSource(io.RawIOBase):
 
 
 def list_members(source: Source) -> list[Member]:
-    """Return all members but directories, in the order of their bytes; DamagedZip if that fails."""
+    """Return the members that are not directories, in the order of their bytes.
+
+    DamagedZip if the zip file is damaged (see the head of this module) or has too many members.
+    """
     import zipfile  # late: loading it takes as long as measuring 5 MB of a library
 
     try:
@@ -111,7 +115,7 @@ def list_members(source: Source) -> list[Member]:
     if len(infos) > MOST_ZIP_MEMBERS:
         raise DamagedZip(f"more than {MOST_ZIP_MEMBERS} members")
     members = []
-    last_end = 0  # of the member before
+    last_end = 0  # offset after the bytes of the member before
     for info in sorted(infos, key=lambda info: info.header_offset):
         start = _contents_start(source, info)
         if info.header_offset < last_end or start + info.compress_size > source.size:
@@ -136,7 +140,7 @@ def _contents_start(source: Source, info: zipfile.ZipInfo) -> int:
 
 
 def is_link(member: Member) -> bool:
-    """Return whether a member is a symbolic link, whose contents are a path; none is followed."""
+    """Return whether a member is a symbolic link, whose contents are the path of its target."""
     return stat.S_ISLNK(member.info.external_attr >> 16)
 
 
@@ -171,7 +175,7 @@ def _open_deflated(
         if not block:
             raise DamagedZip("it runs past the file")
         pieces = []
-        # No block makes more than 9 MB: deflate makes at most 1032 bytes of each of its bytes.
+        # No block makes more than 9 MB: a deflated byte makes at most 1032 bytes.
         for start in range(0, len(block), _STEP):
             piece = inflater.decompress(block[start : start + _STEP])
             pieces.append(piece)
@@ -212,8 +216,9 @@ class Inflated(Source):
     def __init__(self, source: Source, member: Member, marks: InflationMarks) -> None:
         self._source, self._member, self._marks = source, member, marks
         self.size = member.size
-        # By stretch: its offset in the member; and the inflater at its start, with the number of
-        # compressed bytes before it. `_recent` has the stretches read last, the oldest first.
+        # By stretch: `_starts` has its offset in the member, `_states` the inflater at its start
+        # with the number of compressed bytes before it. `_recent` has the bytes of the stretches
+        # read last, the one read longest ago first.
         self._starts = array("Q", [0])
         self._states = [(zlib.decompressobj(_RAW_DEFLATE), 0)]
         self._recent: dict[int, bytes] = {}

@@ -1,9 +1,10 @@
 """Starts a process from a bundle, whose layout is in `bundle.py`.
 
-The main program of a process that has nothing but the interpreter's own modules (-I -S). It creates
-the modules in the order of the bundle's rows, one for each module. Each comes after the modules
-that it imports, so that all imports succeed. Arguments: the script to start instead if a source has
-changed since the bundle was made, the directory of the package, then those of the command line.
+The main program of a process that has nothing but the interpreter's own modules (-I -S). It runs
+the modules in the order of the bundle's rows, each of which is one module. Each comes after the
+modules that it imports, so that all imports succeed. Arguments: the script to start instead if a
+source has changed since the bundle was made, the directory of the package, then those of the
+command line.
 """
 
 import _signal  # type: ignore[import-not-found] # not in typeshed
@@ -33,9 +34,10 @@ OPENED_PREFIX = "/proc/self/fd/"
 
 
 def start(mark: bytes) -> None:
-    """Link as the arguments say, with the modules of the bundle, the file with compiled modules.
+    """Link as the arguments say, with the modules of the bundle (the file with compiled modules).
 
-    `mark` is the hash of its rows. If they have another one, the bundle was replaced meanwhile.
+    `mark` is the hash of its rows. A bundle with another mark has replaced it meanwhile. Then, or
+    if a source has changed, the process runs the script instead.
     """
     script, package = sys.argv.pop(1), sys.argv.pop(1)
     disable()  # looking for garbage once costs more than a small link's garbage
@@ -70,11 +72,11 @@ def start(mark: bytes) -> None:
 def load(
     mark: bytes, package: str
 ) -> "tuple[list[Row], list[LaterRow], str, memoryview, bool] | None":
-    """Return both lists of rows, path of the native code, bundle, and whether all times agree.
+    """Return both lists of rows, path of the native code, bundle, and whether times are the same.
 
     A row describes a module: the first list those of all links, the second those of some links.
-    None if a source has changed, another bundle has taken the place of this one, or the native code
-    belongs to another version.
+    None if a source has changed, another bundle has taken the place of this one, or a file cannot
+    be loaded, such as native code of another version.
     """
     try:
         file = open(sys.argv[0], O_RDONLY)
@@ -100,7 +102,7 @@ def load(
 class Finder:
     """Finds modules that only some links import, and runs their code from the bundle.
 
-    `rows` has for each its path and the offset of its code, by name.
+    `rows` has, by a module's name, its row, with the path of its source and the offset of its code.
     """
 
     def __init__(self, rows: "dict[str, LaterRow]", bundle: memoryview, package: str) -> None:
@@ -143,7 +145,7 @@ def _have_same_times(
 ) -> "bool | None":
     """Return whether every source has the size and the time of its row. A kernel compares them.
 
-    None if the native code, in the file `kernels`, belongs to another version.
+    None if the comparison fails, such as with native code (the file `kernels`) of another version.
     """
     spec = ModuleSpec(CHECKING_KERNEL, None, origin=kernels)
     try:
@@ -161,7 +163,7 @@ def _have_same_times(
 def _have_same_contents(rows: "list[Row | LaterRow]", bundle: memoryview, package: str) -> bool:
     """Return whether every source has the bytes that its row was compiled from.
 
-    In front of its last bytes, the bundle has a hash for each row, in the order of the rows.
+    In front of its last END_SIZE bytes, the bundle has a hash for each row, in the order of `rows`.
     """
     hash_offset = len(bundle) - END_SIZE - HASH_SIZE * len(rows)
     for _, path, size, _, _ in rows:

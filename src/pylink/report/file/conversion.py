@@ -23,7 +23,8 @@ from pylink.report.file.values import decode_text, encodable, read_value, write_
 
 M = TypeVar("M", bound=model.Message)
 
-# {attribute of the model: its field}, if the names differ. The format misspells "arguments".
+# {attribute of the model: its field}, if the names differ by more than case and underscores.
+# The format misspells "arguments".
 RENAMED = {
     "cmdline_arguments": "CmdlineAgruments",
     "mangled_name": "KernelMangledName",
@@ -61,6 +62,7 @@ class _Conversion:
     write: Callable[[Any, Any], None]  # instance into message
 
 
+# By the class of the model and the class of the message.
 _plans: dict[tuple[type, type], _Plan] = {}
 
 
@@ -117,9 +119,10 @@ def to_model(message: Any, cls: type[M], *, keeps_unknown: bool) -> M:
 def attributes(
     message: Any, cls: type, *, keeps_unknown: bool, without: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
-    """Return {attribute: value} for the fields that a message has, except those in `without`.
+    """Return {attribute of `cls`: value} for the fields that a message has.
 
-    With `keeps_unknown`, the `unknown` of each value that is a message has its unknown fields.
+    Attributes in `without` are omitted. With `keeps_unknown`, each value that is an instance of the
+    model keeps its unknown fields in its `unknown`.
     """
     by_name = plan_for(cls, message).by_name
     values: dict[str, Any] = {}
@@ -224,6 +227,7 @@ def _write_comment(comment: model.SectionComment, message: Any) -> None:
     message.DisplayName, message.Text = encodable(comment.display_name), encodable(comment.text)
 
 
+# Classes of the model with conversions of their own; all others are converted by attribute names.
 SPECIAL_CLASSES: dict[type, _Conversion] = {
     model.DeviceAttribute: _Conversion(_read_attribute, _write_attribute),
     model.SectionComment: _Conversion(_read_comment, _write_comment),

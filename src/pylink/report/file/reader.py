@@ -30,12 +30,12 @@ class _EncodedAction(NamedTuple):
 
 
 def read_report(path: str | os.PathLike[str]) -> Report:
-    """Read a report file. Raises OSError if unreadable, MalformedReport if not a report."""
+    """Read a report file; raise OSError if unreadable, MalformedReport if not a report."""
     return parse_report(read_incoming(path), os.fspath(path))
 
 
 def parse_report(data: bytes, name: str = "<report>") -> Report:
-    """Parse the report in `data`, the contents of file `name`. Raises MalformedReport."""
+    """Parse the report in `data`, the contents of file `name`; may raise MalformedReport."""
     frames = Frames(name, data)
     header = frames.read_file_header()
     if header.Version < VERSION:

@@ -15,8 +15,8 @@ _KINDS_BY_FIELD = {
     "Uint32Value": ValueKind.UINT32,
     "Uint64Value": ValueKind.UINT64,
 }
-# These fields as a list, indexed by kind: enumerators are slow as keys of a dict, and there may be
-# 100,000 values.
+# The names of the fields of a ProfileMetricValue, indexed by kind; "" for a kind without a field.
+# It is a list, since enumerators are slow as keys of a dict, and there may be 100,000 values.
 _FIELDS_BY_KIND = [
     next((name for name, kind in _KINDS_BY_FIELD.items() if kind is member), "")
     for member in ValueKind

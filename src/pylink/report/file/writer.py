@@ -16,10 +16,10 @@ from pylink.report.model.report import MAGIC
 from pylink.report.proto import messages as pb
 from pylink.report.proto.messages import SourceData
 
-# Bytes at which a block ends: tools read all of a block at once, and Nsight Compute's blocks have
-# about this size.
+# Bytes of actions after which a block ends: tools read all of a block at once, and Nsight
+# Compute's blocks have about this size.
 _BLOCK_SIZE = 32 << 20
-# Limit of the bytes of a message, by protobuf.
+# The most bytes that protobuf allows in a message; a larger action cannot be written.
 _MESSAGE_LIMIT = (1 << 31) - 1
 
 
@@ -32,16 +32,17 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> None:
 
 
 def report_bytes(report: Report) -> bytes:
-    """Return the contents of the file of a report. Raises ReportError like `write_report`."""
+    """Return the contents of the file of a report; raise ReportError like `write_report`."""
     header = pb.FileHeader(Version=report.version)
     header.MergeFromString(report.unknown)
     return b"".join([MAGIC, with_length(header.SerializeToString()), *_encode_blocks(report)])
 
 
 def _encode_blocks(report: Report) -> Iterator[bytes]:
-    """Yield a block with the session and its sources, then blocks of the actions in order.
+    """Yield a block with the session and the report's sources, then blocks of the actions in order.
 
-    A new block begins when the process changes, and between ranges and other actions.
+    A new block begins when the process changes, between ranges and other actions, and after
+    `_BLOCK_SIZE` bytes.
     """
     first_header = pb.BlockHeader()
     to_message(report.session, first_header.SessionDetails)

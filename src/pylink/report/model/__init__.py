@@ -1,13 +1,13 @@
 """A report in memory: plain dataclasses that programs can build, read and change.
 
 A `Report` has a `Session` (who, where, with which settings), a `Process` and `actions`. An `Action`
-is one piece of work: of a link, a phase or a comparison of two inputs; with `Scope.RANGE`, a span
-such as the whole link. It holds
+is one piece of work, such as a phase of a link or a comparison of two inputs; with `Scope.RANGE`,
+it is a span of them, such as the whole link. It holds
 
 * `metrics`, {name: `Metric`}; `Metric.value` is a plain int, float or str, and `Metric.instances`
   are its parts; the id of an instance names what the part belongs to: a path, section or address;
 * `sections`, the `Section` definitions that say how the metrics are shown;
-* `rule_results`, what rules said, and `nvtx`, the named ranges that were open when it ran;
+* `rule_results`, what rules said, and `nvtx`, the named ranges that were open when the action ran;
 * `source`, the code that ran; some metrics have a value for each address in it.
 
     report = Report(Process(os.getpid(), "host", "pylink"))

@@ -122,12 +122,12 @@ class Action(Message):
         return self.add(metric)
 
     def value(self, name: str) -> Scalar | None:
-        """Return the value of a metric itself; None if the value or the metric is missing."""
+        """Return a metric's value, not those of instances; None if it or the metric is missing."""
         metric = self.metrics.get(name)
         return None if metric is None else metric.value
 
     def number(self, name: str) -> int | float | None:
-        """Return the value of a metric itself if it is a number, else None."""
+        """Return a metric's value, not those of instances, if it is a number, else None."""
         value = self.value(name)
         return None if isinstance(value, str) else value
 

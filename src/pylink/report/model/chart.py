@@ -101,7 +101,10 @@ class CategoryAxis(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class BarChart(Message):
-    """A bar per metric; `value_axis_alignment` is a value of `Alignment`."""
+    """A bar per metric; `value_axis_alignment` is a value of `Alignment`.
+
+    `direction` is a `Direction`, `sort_key` a `SortKey`, `sort_direction` a `SortDirection`.
+    """
 
     label: str | None = None
     direction: int | None = None
@@ -172,7 +175,7 @@ class RooflineAxis(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CyclesPerSecond(Message):
-    """A value per second: the sum of metrics per cycle, times the metric for cycles per second."""
+    """A value per second: the sum of the metrics per cycle, times the cycles per second."""
 
     value_per_cycle_metrics: list[SectionMetric] = field(default_factory=list)
     cycles_per_second_metric: SectionMetric | None = None

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class MessageType(IntEnum):
-    """The type of a message. Releases before 2023.1 cannot open a file with OPTIMIZATION."""
+    """The type of a message; Nsight Compute before 2023.1 cannot open a file with OPTIMIZATION."""
 
     NONE = 0
     OK = 1
@@ -71,7 +71,7 @@ class CollectionScope(IntEnum):
 
 
 class Importance(IntEnum):
-    """Whether it is an error (REQUIRED) or a warning if a metric cannot be collected."""
+    """Whether a missing metric is an error (REQUIRED) or at most a warning (the others)."""
 
     UNSET = 0
     REQUIRED = 1

@@ -34,7 +34,10 @@ class NvtxPayload(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class NvtxMessage(Message):
-    """The text of an event, or the `handle` of a text: an id in `NvtxDomainInfo.strings`."""
+    """The text of an event, or the `handle` of a text: an id in `NvtxDomainInfo.strings`.
+
+    `message_type` is a value of `NvtxMessageType`.
+    """
 
     message_type: int = 0
     message: str | None = None
@@ -63,7 +66,7 @@ class NvtxPushPopRange(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class NvtxPushPopDomain(Message):
-    """The stack of a thread in one domain, bottom first."""
+    """A thread's open ranges in the domain whose id is `id`, outermost first."""
 
     id: int = 0
     stack: list[NvtxPushPopRange] = field(default_factory=list)
@@ -90,7 +93,7 @@ class NvtxStartEndRange(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class NvtxStartEndDomain(Message):
-    """The open start/end ranges of a domain."""
+    """The open start/end ranges of the domain whose id is `id`."""
 
     id: int = 0
     ranges: list[NvtxStartEndRange] = field(default_factory=list)
@@ -114,7 +117,7 @@ class NvtxNameTable(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class NvtxDomainInfo(Message):
-    """A domain; `strings` are the registered texts. The default one is named `DEFAULT_DOMAIN`."""
+    """A domain with its registered texts; the default domain is named `DEFAULT_DOMAIN`."""
 
     id: int = 0
     name: str = ""

@@ -19,7 +19,7 @@ from pylink.report.model.message import Message
 
 @dataclass(slots=True, eq=False, repr=False)
 class RuleMessage(Message):
-    """One message of a rule; `type` is a value of `MessageType`, `id` counts from 1 in the rule."""
+    """A message of a rule; `type` is a `MessageType`, `id` its number in the result, from 1."""
 
     message: str = ""
     type: int = MessageType.NONE
@@ -29,7 +29,7 @@ class RuleMessage(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FocusMetric(Message):
-    """A metric that a message is about; `severity` is a value of `Severity`."""
+    """A metric that the message `message_id` is about; `severity` is a value of `Severity`."""
 
     message_id: int | None = None
     metric_name: str | None = None
@@ -47,7 +47,7 @@ class Proposal(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RuleItem(Message):
-    """A message with its focus metrics, or a chart, or a proposal; all other fields are empty."""
+    """A message with its focus metrics, a table, a chart or a proposal; other fields are empty."""
 
     message: RuleMessage | None = None
     table: Table | None = None
@@ -90,7 +90,7 @@ class RuleResult(Message):
                 yield item.message, item.focus_metrics
 
     def add(self, item: RuleItem) -> None:
-        """Add an item; number a message without an id, and its focus metrics, after the others."""
+        """Add an item; a message without an id, and its focus metrics, get the next number."""
         if self.body is None:
             self.body = RuleBody()
         if item.message is not None and item.message.id is None:

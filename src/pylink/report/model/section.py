@@ -102,7 +102,7 @@ class GfxMetricsWidget(Message):
 
 @dataclass(slots=True, eq=False, repr=False)
 class BodyItem(Message):
-    """One table, chart, widget or container, in one member; `filter` says where it is shown."""
+    """A table, chart, widget or container: the field that is set; `filter` says where it shows."""
 
     table: Table | None = None
     bar_chart: BarChart | None = None
@@ -146,6 +146,7 @@ class Section(Message):
     """A titled part of a report, with metrics.
 
     `identifier` is unique. Sections with the lowest `order` are shown first, those without last.
+    `extends` is the identifier of the section at whose end this one is shown, or None.
     """
 
     identifier: str = ""

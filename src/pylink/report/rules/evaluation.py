@@ -18,9 +18,9 @@ def apply_rules(report: Report, rules: Iterable[Rule], *, newer: bool = False) -
 
     A rule of a section runs for actions with that section. With `newer`, messages may have types
     that release 2022.3 cannot read. A failure of a rule is reported once, in the first action that
-    causes it. Missing metrics of a rule are reported only if it succeeded for no action, since
-    actions (phases of a link) have different metrics. Messages on failures and missing metrics have
-    the title `NOT_APPLIED`, unlike errors that rules report themselves.
+    causes it. Metrics and rules that a rule requires and that are missing are reported only if it
+    succeeded for no action, since actions (phases of a link) have different metrics. Messages on
+    failures and on what is missing have the title `NOT_APPLIED`, unlike errors that rules report.
     """
     ordered = _parents_first(list(rules))
     with rule_imports(dict.fromkeys(rule.file.parent for rule in ordered)):
@@ -39,7 +39,7 @@ class _Outcomes:
     `newer` is the parameter of `apply_rules`. `applied` has the identifiers of rules that
     succeeded, and `failed` pairs of an identifier and the text of a failure. `missing_metrics` has,
     by identifier, the object that can add a message to the first action for which the rule lacks
-    something, and the text on what it lacks.
+    a metric or another rule, and the text on what it lacks.
     """
 
     newer: bool

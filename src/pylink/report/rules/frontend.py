@@ -126,7 +126,8 @@ class IFrontend:
     def speedup(self, message_id: int, type: int, percent: float) -> bool:
         """Add the speedup that a message's advice should give; False for an unknown number.
 
-        It is `percent` of the time that `type` stands for, a value of `SpeedupType`.
+        It is `percent` of the time that `type` stands for, a value of `SpeedupType`; UNKNOWN counts
+        as LOCAL.
         """
         item = self._item(message_id)
         if item is None or item.message is None:
@@ -143,7 +144,11 @@ class IFrontend:
         file_name: str = "",
         type: int = MessageType.NONE,
     ) -> None:
-        """Add a message about an instruction or a line of a file, as `kind` says (`MarkerKind`)."""
+        """Add a message about an instruction or a line of a file.
+
+        It is a line if `kind` is `MarkerKind.SOURCE`. All other kinds show `address_or_line` as an
+        address.
+        """
         is_line = kind == MarkerKind.SOURCE
         location = f"{file_name}:{address_or_line}" if is_line else f"{address_or_line:#x}"
         self.message(int(type), f"{location}: {text}")
@@ -229,5 +234,5 @@ class IController:
         self._result.add(RuleItem(proposal=Proposal(rule)))
 
     def get_message_vault(self) -> IMessageVault:
-        """Return the vault of this run, in which rules exchange text."""
+        """Return the vault in which the rules that run for one action exchange text."""
         return self._vault

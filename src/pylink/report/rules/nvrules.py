@@ -31,6 +31,7 @@ __all__ = [
     "require_metrics", "require_rules",
 ]  # fmt: skip
 
+# Names of Nsight Compute's interface, which pylink itself does not use.
 RuleKind_DEFAULT = 0
 RuleKind_GUIDED = 1
 

@@ -143,7 +143,7 @@ def phase_name(action: Action) -> str:
 
 
 def title_of(page: ActionPage) -> str:
-    """Return the title of an action: the name, and unless it is a phase, what it worked on."""
+    """Return the title of an action: its name, which for a phase omits what it worked on."""
     is_phase = page.action.number(PROCESSOR) is not None and page.action.scope is not Scope.RANGE
     return phase_name(page.action) if is_phase else page.name
 

@@ -37,7 +37,7 @@ INK = "#010203"
 # Number of curves in a row of one picture.
 IN_A_ROW = 3
 
-# With more bars in a picture of several reports, their values are not shown as text.
+# Limit of the bars in a picture of several reports whose values are shown as text.
 MAX_VALUES = 24
 
 # Axes are logarithmic if sizes span more than this factor.

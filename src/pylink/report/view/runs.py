@@ -11,8 +11,9 @@ from pylink.report.view.pages import DURATION
 # The metric with the bytes that a link read.
 INPUT_BYTES = "file__bytes_read.sum"
 
-# Metrics that `add_runs` adds: two with an instance for each report, and p of time = size ** p
-# between the smallest and the largest link. For p = 2, twice the input takes four times as long.
+# Metrics that `add_runs` adds. The first two have an instance for each report with size and time.
+# The exponent is p if time grows as size ** p from the smallest to the largest link: for p = 2,
+# twice the input takes four times as long.
 RUN_BYTES = "runs__input_bytes.sum"
 RUN_TIME = "runs__time_duration.sum"
 RUN_EXPONENT = "runs__growth_exponent.ratio"
@@ -36,7 +37,7 @@ def sizes_and_times(reports: Iterable[Report]) -> list[tuple[float, float]]:
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float | None:
-    """Return p of time = size ** p between the smallest and the largest of points (size, time).
+    """Return p if time grows as size ** p from the smallest to the largest point (size, time).
 
     None for fewer than two points, or if the largest size is less than twice the smallest.
     """

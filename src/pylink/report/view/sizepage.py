@@ -141,7 +141,7 @@ def _set_limits(node: Node, least: float) -> None:
 def _mark_removable(sizes: Sizes, root: Node, *, has_archive_level: bool) -> None:
     """Set `removable` in all nodes, from the entries that size rules of class A or B would remove.
 
-    Rules of class C, which would change the sources, do not count.
+    Rules of class C, which would change the sources, and rules in `COMPRESSION` do not count.
 
     An entry, which is a leaf of `sizes`, counts once, even if several rules would remove it.
     Entries for which experiments measured `savings` do not count.

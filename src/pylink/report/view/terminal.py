@@ -69,7 +69,7 @@ def show_details(
     """Print advice of rules, the bytes of the output, the whole link, then the other actions.
 
     `instances` lists the instances of metrics, too, and all actions: without it, only the longest
-    ones of each name are shown. Without `everything`, print only one screen:
+    ones of each name are shown. Without `everything`, print one screen of a report with phases:
     the advice, the time of each phase, and the bytes of the output.
     """
     pages = action_pages(report)

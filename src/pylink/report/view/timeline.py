@@ -8,8 +8,9 @@ from pylink.report.model import Action, Report
 from pylink.report.view.overview import phase_actions, phase_name
 from pylink.report.view.pages import DURATION
 
-# The metric with the steps of a phase, and that with the reading time of helper threads. The step
-# in which helper threads read, and the least share of the link's time at which a step is shown.
+# The metric with the nanoseconds of each step of a phase, and the metric with the nanoseconds in
+# which helper threads read files. READING_STEP is the step in which they read. A step is shown from
+# the share SHORTEST_STEP of the time of all phases on.
 STEPS, HELPER = "link__step_time_duration.sum", "file__helper_time_duration.sum"
 READING_STEP, SHORTEST_STEP = "read_files", 0.01
 
