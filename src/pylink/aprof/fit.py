@@ -35,13 +35,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.aprof.sums import Points, Sum
 
-# Fewer sizes do not show a growth, nor do sizes whose largest is less than LEAST_SPAN times the
-# smallest.
-# Two and eight inputs should do: their bytes differ by a little less than a factor of four.
+# Fewer sizes do not show a growth, nor do sizes whose largest is below LEAST_SPAN times the
+# smallest. Two and eight inputs should do: their bytes differ by a little less than a factor of 4.
 FEWEST_SIZES = 5
 LEAST_SPAN = 3.8
-# A course is a power of the size that is fitted to the sizes from one of these shares of the largest
-# size on: to the last two doublings, or to the last one. It needs FEWEST_COURSE_SIZES.
+# A course is a power of the size that is fitted to the sizes from one of these shares of the
+# largest size on: to the last two doublings, or to the last one. It needs FEWEST_COURSE_SIZES.
 COURSE_STARTS = (1 / 4, 1 / 2)
 FEWEST_COURSE_SIZES = 4
 # Sizes up to half of the largest confirm a steep growth that all sizes show if they forecast about
@@ -108,8 +107,8 @@ TRIM_RATIO_MAX, TRIM_ROUNDING = 1.15, 1 + 1e-9
 # A cost is steep if the lower bound of its multiple is above this. The multiple says how many times
 # as much twice the size costs. That of n log n is lower at the sizes of links.
 STEEP_MULTIPLE = 2.35
-# The same limit for a sum of two growing functions. It is higher, since a cache may make linear
-# growth look like such a sum.
+# This limit replaces STEEP_MULTIPLE for a sum of two growing functions. It is higher, since a cache
+# may make linear growth look like such a sum.
 STEEP_MULTIPLE_OF_SUM = 2.6
 
 # Prior of the growth exponent: mean and standard deviation. It weighs as much as one measurement,
@@ -205,8 +204,8 @@ class _Range:
 
     The closest sum has the least squared errors. The best sum has the least penalty: its squared
     errors, and more for each parameter and for a growth unlike n. `misfit` is the relative error of
-    the closest sum. `fits` means that the best sum is a model. `low` and `high` bound the cost at
-    twice the largest size, as multiples of the cost there.
+    the closest sum, by the degrees of freedom `freedom`. `fits` means that the best sum is a model.
+    `low` and `high` bound the cost at twice the largest size, as multiples of the cost there.
     """
 
     def __init__(self, points: Points, scatter: float) -> None:
@@ -260,7 +259,7 @@ class _Curve:
     """Points and their fits: a sum for all of them, or a power for the last doublings.
 
     `is_exact` means costs without noise, such as counts. `full_range` is the fit of all sizes, and
-    `smaller` that of the sizes up to half of the largest, None if these are too few.
+    `smaller` that of the sizes up to half of the largest, None if they are too few or too close.
     """
 
     def __init__(self, points: Points, scatter: float, resolution: float) -> None:
@@ -315,7 +314,7 @@ class _Curve:
         )
 
     def _fit_smaller_sizes(self) -> _Range | None:
-        """Return the fit of the sizes up to half of the largest; None if these are too few."""
+        """Return the fit of sizes up to half of the largest; None if too few or too close."""
         sizes = self.points.sizes
         count = int((sizes <= sizes[-1] / 2 / SIZE_TOLERANCE).sum())
         if count < FEWEST_SIZES or sizes[count - 1] < LEAST_SPAN * SIZE_TOLERANCE * sizes[0]:
@@ -485,8 +484,8 @@ def _parameter_count(fitted: Sum) -> int:
 def _neighbor_scatter(points: Points, fitted: Sum) -> float:
     """Return the scatter of points about their neighbors, which no smooth curve explains.
 
-    It is that of the errors of `fitted`. Of each three successive points, the middle one is
-    compared with the line through the others.
+    It is that of the errors of `fitted`: each point but the first and the last is compared with
+    the line through its two neighbors.
     """
     errors = points.relative_errors(fitted).tolist()
     log_sizes = [log(size) for size in points.sizes.tolist()]

@@ -48,7 +48,7 @@ class Fit:
 
     @property
     def model(self) -> str | None:
-        """The function like which the cost grows at large sizes, such as `n^2`; None: no model."""
+        """The function that the cost grows like for large sizes, such as `n^2`; None: no model."""
         return self.growth.model
 
     @property

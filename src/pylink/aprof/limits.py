@@ -27,7 +27,7 @@ COLUMNS = {
 }
 NEWEST = max(COLUMNS)
 
-# Columns with sums of squares. If one needs more than 64 bits, the largest 64-bit number is written.
+# Columns with sums of squares. If a sum needs more than 64 bits, MAX_COST is written.
 SQUARES = ("sqr", "self_sqr")
 MAX_SQUARE = MAX_COST**3  # limit in memory: MAX_COUNT (= MAX_COST) squares of costs
 

@@ -72,7 +72,8 @@ class Point:
     ) -> Point:
         """Return the point of calls of size `rms`, from the cumulative and the own cost of each.
 
-        Own costs are those without callees (default: `costs`). ValueError without calls.
+        Own costs are those without callees (default: `costs`). ValueError without calls, and for
+        two numbers of costs that differ.
         """
         cumulative = list(costs)
         self_costs = cumulative if own_costs is None else list(own_costs)

@@ -26,7 +26,7 @@ TEXTS = {"e": "modified", "t": "created", "f": "command", "a": "application"}
 
 
 class MalformedReport(ValueError):
-    """The file is not a report; the message begins with the file, and the line at fault."""
+    """The file is not a report; the message begins with its name and the line at fault, if any."""
 
 
 def read(path: str | os.PathLike[str]) -> Report:

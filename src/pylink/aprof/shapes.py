@@ -22,7 +22,7 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
 }
 NAMES = tuple(FUNCTIONS)
 
-# Functions that grow faster than n log n: the share of a link that they cost grows with the link.
+# Functions that grow faster than n log n: such a cost takes a larger share of a larger link.
 STEEP = ("n^1.5", "n^2", "n^3")
 
 # Functions that a forecast includes even if the measured sizes do not show them: all but n^3.

@@ -10,8 +10,8 @@ weigh less.
 (`MULTIPLES`) it computes the least sum of squared errors of all sums that forecast this multiple.
 Each such sum is a mixture of pairs of functions: one that forecasts less and one that forecasts
 more, weighted so that the pair forecasts the multiple. Least squares over one or two pairs are
-enough, as a few points cannot distinguish more. A multiple is the more likely, the smaller its sum
-of squares is. So an n^2 that the data do not show, but do not exclude either, widens the interval.
+enough, as a few points cannot distinguish more. A smaller sum of squares makes a multiple more
+likely. So an n^2 that the data do not show, but do not exclude either, widens the interval.
 """
 
 from __future__ import annotations
@@ -170,11 +170,13 @@ class Points:
         multiples = self._multiples[:functions]
         excess = multiples[None, :] - MULTIPLES[:, None]
         pairs = [(gentle, steep) for steep in range(functions) for gentle in range(steep)]
+        # By pair: the numbers of its two functions.
         gentle, steep = np.array(pairs).T
         # Weights with which the two functions of a pair forecast the multiple between them.
         gentle_weights, steep_weights = excess[:, steep], -excess[:, gentle]
         fitting = (gentle_weights >= 0) & (steep_weights >= 0)
         most_fitting = int(fitting.sum(1).max())
+        # By multiple: the pairs that can forecast it, then others, whose weights become 0.
         order = np.argsort(~fitting, axis=1, kind="stable")[:, :most_fitting]
         gentle_weights, steep_weights = (
             np.take_along_axis(np.where(fitting, part, 0), order, axis=1)

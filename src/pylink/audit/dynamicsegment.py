@@ -106,7 +106,7 @@ class DynamicSegment:
         return names
 
     def _count_symbols(self) -> int:
-        """Return the number of dynamic symbols, from one of the hash tables; 0 without them.
+        """Return the number of dynamic symbols, from one of the hash tables; 0 without one.
 
         DT_HASH states it in its second word. DT_GNU_HASH has a header of four words, a bloom filter
         of words of 8 bytes, the first symbol of each bucket, and a word for each symbol from number

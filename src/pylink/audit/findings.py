@@ -81,6 +81,7 @@ class Auditor:
     def _report_image(self, image: Image, outcome: Outcome, remedies: Remedies) -> None:
         """Report an unregistered image (linked device code), and modules that call it too late."""
         file = image.file
+        # An image that no module calls is not needed if another one registered some of its modules.
         is_needed = image.calls or outcome.registered_ids.isdisjoint(file.answers)
         if not image.is_registered and not is_needed:
             self._sink.report("audit-image-unused", file=file.display_path)
@@ -112,7 +113,7 @@ class Auditor:
         file = image.file
         takers = {module.id: taker for module, taker in outcome.takers.items()}
         lost = {call for call in image.calls if call in outcome.lost_modules}
-        lost_ids = {call.id for call in lost} - outcome.registered_ids  # without any copy
+        lost_ids = {call.id for call in lost} - outcome.registered_ids  # no registered copy
         elsewhere = next((name for name in absent if name in takers), None)
         identifier = elsewhere or next(iter(absent), b"")
         facts: dict[str, str | int] = {"file": file.display_path, "id": decode_name(identifier)}

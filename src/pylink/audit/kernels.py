@@ -36,7 +36,7 @@ class Symbols:
 
 @dataclass
 class SharedNames:
-    """Names of kernels or variables that two files have; the loader searches `first` first.
+    """Names of kernels or variables that two files have; `first` is loaded before `second`.
 
     `differs` means that the code of the kernels differs; it is False for variables.
     """
@@ -77,6 +77,7 @@ class DeviceCode:
     """Reads kernels and variables from the images of files; their names are read once."""
 
     def __init__(self) -> None:
+        # By file: what `symbols` returns for it, kernels and variables.
         self._symbols: dict[LinkedFile, tuple[set[bytes], set[bytes]]] = {}
 
     def symbols(self, file: LinkedFile) -> tuple[set[bytes], set[bytes]]:
@@ -123,9 +124,9 @@ class DeviceCode:
 
 
 def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[SharedNames]:
-    """Return the kernels of a file whose host symbols the loader replaces by an earlier file's.
+    """Return the kernels whose host symbol in one file the loader replaces by an earlier file's.
 
-    There are up to two results for two files: kernels whose code differs, and the others.
+    Two files have up to two results: kernels whose code differs, and kernels with equal code.
     """
     pairs: dict[tuple[LinkedFile, LinkedFile], set[bytes]] = defaultdict(set)
     global_scope: list[LinkedFile] = []

@@ -155,7 +155,7 @@ class _Functions:
         }
 
     def find(self, section: int, offset: int) -> _Symbol | None:
-        """Return the function that contains the byte at `offset` of `section`; None if none does."""
+        """Return the function that contains the byte at `offset` of a section, or None."""
         index = bisect_right(self._starts.get(section, ()), offset) - 1
         if index < 0:
             return None

@@ -2,7 +2,7 @@
 
 A first round is not counted: it loads inputs and programs into memory, and shows which contenders
 can do the link and its parts. In each counted round every contender links all inputs and every part
-of them. A contender that failed or is too slow is left out. The order is reversed from round to
+of them. Contenders that failed or are too slow are omitted. The order is reversed from round to
 round, so that no contender always follows the same one. Every contender writes a new file. Rounds
 after a rest link all inputs, with a pause before each run, since memory that was not used for a
 while can take longer to allocate.

@@ -41,7 +41,7 @@ def _level_table(
 ) -> list[tuple[str, ...]]:
     """Return a table by the levels `by`: head, changes, all further changes as one row, sum.
 
-    Changes without a difference are left out. At most `top` of the others have a row, 0 for all.
+    Changes without a difference are omitted. At most `top` of the others have a row, 0 for all.
     """
     columns = _columns(old, new)
     of_functions = counts_functions(by, selection)

@@ -64,7 +64,7 @@ def restrict_metrics(report: Report, names: Sequence[str], *, keeps_sections: bo
 def check_names(names: Sequence[str]) -> None:
     """Check before a link that the names are metrics of links; ReportError if not.
 
-    A `regex:` only has to be valid, and a name that begins with `derived__` is always accepted.
+    A valid `regex:`, and a name that begins with `derived__`, are always accepted.
     """
     for name in names:
         if name.startswith(REGEX):
