@@ -137,7 +137,7 @@ def find_shared_kernels(groups: Sequence[Group], device: DeviceCode) -> list[Sha
             if not file.images:
                 continue
             if not file.is_symbolic and file in group.loaded:
-                for name in first_file.keys() & file.functions:
+                for name in sorted(first_file.keys() & file.functions):
                     pairs[first_file[name], file].add(name)
             for name in file.functions:
                 first_file.setdefault(name, file)

@@ -196,5 +196,5 @@ def _kernel_of(name: bytes, kernels: set[bytes]) -> bytes:
         return name
     # The name of a kernel with internal linkage contains the name of its host symbol without _ZL.
     if name.startswith(b"_ZL"):
-        return next((kernel for kernel in kernels if name[3:] and name[3:] in kernel), b"")
+        return min((kernel for kernel in kernels if name[3:] and name[3:] in kernel), default=b"")
     return b""
