@@ -300,7 +300,9 @@ def test_numbers_of_gpus(text: str, number: int) -> None:
     assert sm_number(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "9", "sm_", "9.", "x", "9.0.0", "²0", "100000", "0.0", "99999.9"])
+@pytest.mark.parametrize(
+    "text", ["", "9", "sm_", "9.", "x", "9.0.0", "²0", "100000", "0.0", "99999.9"]
+)
 def test_words_that_are_no_gpu(text: str) -> None:
     with pytest.raises(ValueError, match="expected a number"):
         sm_number(text)

@@ -63,7 +63,10 @@ def test_what_is_whole_links() -> None:
             struct.pack("<IHHQ", MAGIC, 1, 17, 0),
             "a container header of 17 bytes; 16 are needed, and 16 are left",
         ),
-        (struct.pack("<IHH", MAGIC, 1, 16), "a container header of 8 bytes; 16 are needed, and 8 are left"),
+        (
+            struct.pack("<IHH", MAGIC, 1, 16),
+            "a container header of 8 bytes; 16 are needed, and 8 are left",
+        ),
         (container(size=1 << 63), "a container of 9223372036854775808 bytes, and 0 are left"),
         (container(size=(1 << 64) - 1), "a container of 18446744073709551615 bytes"),
         (container(b"\0" * 8), "[0] 8 bytes are left, and an entry header needs 64"),
