@@ -60,7 +60,7 @@ cdef class Vectors:
     cdef list owners            # keep alive every bytes object that a row points into
     cdef Py_buffer* views       # buffers that a row points into and that are not bytes objects
     cdef Py_ssize_t view_count  # number of `views` in use
-    cdef bint has_tried_symbols # `attach_symbols` has been called, perhaps in vain
+    cdef bint symbols_tried     # `attach_symbols` has been called, perhaps in vain
 
     # `primary` has buffers, `headers` rows (name, sh_size, sh_link and sh_info in one u64,
     # sh_addralign), `targets` rows (name, bytes). Keys of rows are cut to the bits of `key_mask`.
@@ -155,11 +155,11 @@ cdef class Vectors:
         cdef uint8_t* seen
         cdef Scratch scratch
         cdef int64_t bad
-        if self.has_tried_symbols:
+        if self.symbols_tried:
             raise ValueError("symbols are attached already")
         if <size_t>len(places) != self.object.target_count:
             raise ValueError("one place is needed for each target")
-        self.has_tried_symbols = True   # `views` has room for one call
+        self.symbols_tried = True   # `views` has room for one call
         self.owners.extend((symtab, strtab, sections, places, attributes, kinds))
         table = self.borrow(symtab)
         strings = self.borrow(strtab)
