@@ -114,7 +114,7 @@ class Names:
         """Return the group of each function as native 32-bit integers, for `Ledger.sums`.
 
         Each function is a group of its own, or is in no group (-1) if the pattern does not match. A
-        pattern leaves out number 0, too.
+        pattern omits number 0, too.
         """
         if pattern is None:
             return array("i", range(len(self.mangled))).tobytes()
