@@ -145,7 +145,8 @@ def _docstring_lines(text: str) -> str:
     indent = " " * 8
     if len(indent) + len(text) + 2 * len('"""') <= WIDTH:
         return f'{indent}"""{text}"""\n'
-    # A formatter puts the closing quotes of a single line on that line: leave room for them.
+    # A formatter moves closing quotes to the end of a docstring's only line, where there is no room
+    # for them. With this width, the text takes at least two lines.
     width = min(WIDTH - len(indent), len(text) + 2)
     lines = textwrap.wrap(f'"""{text}', width, break_on_hyphens=False)
     return "".join(f"{indent}{line}\n" for line in (*lines, '"""'))

@@ -22,7 +22,8 @@ NS = 1e9  # nanoseconds of a second
 # Names of the facts that are first on a page, in order; all others follow.
 FIRST_FACTS = ("link", "command", "date", "load", "rounds", "rest", "growth")
 
-# The title of columns with intervals, which hold the true value 19 times in 20.
+# The title of columns with intervals, which hold the true value 19 times in 20, except for those
+# that are marked with `*`.
 CERTAIN = "19 in 20"
 
 

@@ -118,7 +118,7 @@ class Cursor(ABC):
         return self._check_length(self.parts[index])
 
     def _check_length(self, part: Type) -> Type:
-        """Count the text of a part, and return the part; NotMangled above MAX_TEXT characters."""
+        """Count the text of a part, and return the part; NotMangled if all exceed MAX_TEXT."""
         self._text_size += len(part.left) + len(part.right)
         if self._text_size > MAX_TEXT:
             raise NotMangled

@@ -42,8 +42,8 @@ struct nvcc_option {
 };
 static const struct nvcc_option NVCC_OPTIONS[] = {
 """
-# Actions of the native launcher for options of nvcc, by long name. Other options have NVCC_LEFT if
-# their use is LEFT, else NVCC_NOTHING.
+# What the native launcher does for options of nvcc, by long name. Options that are not here have
+# NVCC_LEFT if `nvccoptions` leaves their command lines to nvcc (LEFT), else NVCC_NOTHING.
 USES = {
     "device-link": "NVCC_DEVICE_LINK",
     "forward-unknown-to-host-compiler": "NVCC_FORWARDS",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TextIO
 
 # C0 controls, DEL, C1 controls, marks that change the direction of text, ends of lines, and
-# surrogates, most of which stand for bytes that are not UTF-8. Unescaped they would end the line,
+# surrogates, which mostly stand for bytes that are not UTF-8. Unescaped they would end the line,
 # be commands for the terminal, make the text look different, or fail to encode.
 _ESCAPED = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 # The name of standard output in messages about errors.

@@ -151,7 +151,7 @@ OPTIONS = (
     Option("edbg", "edbg", NUMBER, recorded=NEVER),
     Option("help", "h", recorded=NEVER, in_call=False),
     Option("version", "V", recorded=NEVER, in_call=False),
-    # The options from here on are pylink's own.
+    # The options from here on are pylink's own, except for `host-ccbin` and `shared`.
     Option("explain", "", TEXT, recorded=NEVER, in_call=False),
     Option("diag-suppress", "", LIST, recorded=NEVER),
     Option("diag-remark", "", LIST, recorded=NEVER),

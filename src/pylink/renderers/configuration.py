@@ -240,7 +240,10 @@ def _text(values: Mapping[str, object], option: str) -> str | None:
 
 
 def add_log(sink: Sink, path: str, *, target: str | None = None) -> None:
-    """Write the log to a file as well; a fatal diagnostic if it cannot be opened."""
+    """Write the log to a file as well; a fatal diagnostic if it cannot be opened.
+
+    `target` is the architecture, which ends the first line of each record.
+    """
     from pylink.files.atomic import open_output
     from pylink.renderers.log import LogRenderer
 
@@ -250,7 +253,10 @@ def add_log(sink: Sink, path: str, *, target: str | None = None) -> None:
 def add_sarif_output(
     sink: Sink, path: str, *, subject: str | None = None, target: str | None = None
 ) -> None:
-    """Write a SARIF document to a file as well; a fatal diagnostic if it cannot be opened."""
+    """Write a SARIF document to a file as well; a fatal diagnostic if it cannot be opened.
+
+    `subject` is the file of records without a location, and `target` the architecture.
+    """
     from pylink.files.atomic import open_output
     from pylink.renderers.sarif_document import SarifDocument
 
