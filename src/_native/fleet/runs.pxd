@@ -16,9 +16,10 @@ cdef enum:
 
 
 cdef inline bint put_levels(Vec* page, const uint8_t* valid, size_t rows) noexcept nogil:
-    """Append levels: 1 for each row whose `valid` is not 0, or for all rows if `valid` is NULL.
+    """Append the level of each row, which says whether it has a value: 1 if so, else 0.
 
-    Their size in bytes comes first. False without memory.
+    A row has one if its `valid` is not 0; all have one if `valid` is NULL. The size of the levels
+    in bytes comes first. False without memory.
     """
     cdef size_t start = page.count, i
     cdef uint32_t size

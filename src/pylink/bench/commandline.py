@@ -117,7 +117,7 @@ class Link:
 
     @property
     def output_path(self) -> str:
-        """The file that each contender (a linker to measure) writes."""
+        """The file that each contender (a linker, or the copy of all inputs) writes."""
         return os.path.join(self.directory, OUTPUT)
 
     def part(self, size: int) -> list[int]:

@@ -303,7 +303,8 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         directory = os.path.dirname(PATH) if not arguments else arguments[0]
         reason = error.strerror or str(error)
-        # Not `print_error`: as a script, this file finds other modules only from `_make_bundle` on.
+        # Not `print_error`: as a script, this file finds pylink's other modules only after
+        # `_make_bundle` began.
         sys.stderr.write(f"pylink: cannot write the start-up bundle in {directory}: {reason}\n")
         return 1
     return 0
