@@ -6,6 +6,8 @@ import ctypes
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from helpers import demo
@@ -82,6 +84,20 @@ def test_whoever_asks_by_name_gets_it(major: int) -> None:
         assert library.__nvJitLinkAPI
         """
     run(body)
+
+
+def test_the_function_that_is_not_documented_comes_from_the_real_library() -> None:
+    function = ctypes.CDLL(None).getpid
+    library = real.Real(None, 13)
+    loaded: Any = SimpleNamespace(**{"__nvJitLinkAPI": function})
+    library._library = loaded
+    assert library.api() == ctypes.cast(function, ctypes.c_void_p).value
+
+
+def test_a_handle_with_refused_options_gets_no_result() -> None:
+    loaded: Any = SimpleNamespace()  # without functions: none may be called
+    handle = real.RealHandle(loaded, ctypes.c_void_p(), usable=False)
+    assert handle.get("LinkedCubin", 0) == handle.get_size("LinkedCubin")[0] == real.INTERNAL
 
 
 def test_a_library_that_is_loaded_stays() -> None:

@@ -15,6 +15,7 @@ import pytest
 from helpers.cubin_builder import (
     GLOBAL,
     IN_GLOBAL,
+    LOCAL,
     SHT_GLOBAL,
     SHT_GLOBAL_INIT,
     SHT_PROGBITS,
@@ -93,6 +94,17 @@ def test_an_undefined_symbol_is_shown_where_it_is_used() -> None:
         "\n"
         "1 error detected in this link.\n"
     )
+
+
+def test_a_function_template_that_is_local_to_another_file() -> None:
+    user, other = Cubin(), Cubin()
+    kernel = user.function("k", kernel=True)
+    wanted = user.external("_Z1fIiEvT_")
+    user.call(kernel, wanted)
+    user.relocate(user.find(".text.k"), [(16, R_CALL, wanted, 0)], implicit=True)
+    other.function("_ZN39_INTERNAL_0000000b_4_b_cu_0000000b_00001fIiEEvT_", bind=LOCAL)
+    shown = link(("k.cubin", user), ("o.cubin", other))
+    assert "in o.cubin is local to that file" in shown, shown
 
 
 @pytest.mark.usefixtures("folder")

@@ -68,7 +68,9 @@ class Real:
 
     def api(self) -> int:
         """Return the address of the undocumented function `__nvJitLinkAPI`."""
-        return ctypes.cast(self.library.__nvJitLinkAPI, ctypes.c_void_p).value or 0
+        # In a class, Python would change the name of an attribute with two underscores.
+        function = getattr(self.library, "__nvJitLinkAPI")
+        return ctypes.cast(function, ctypes.c_void_p).value or 0
 
     def create(self, arguments: Sequence[bytes]) -> tuple[int, RealHandle]:
         """Return the result number of nvJitLinkCreate, and the handle that it created."""
@@ -119,6 +121,8 @@ class RealHandle:
 
     def get(self, result_name: str, address: int) -> int:
         """Write `result_name` to an address with room for it, and for a NUL if it is empty."""
+        if not (self._usable or result_name.endswith("Log")):
+            return INTERNAL
         function = getattr(self._library, f"nvJitLinkGet{result_name}", None)
         return (
             INVALID_INPUT

@@ -94,7 +94,7 @@ def _is_in_inner_scope(name: str, other: str) -> bool:
 
 def _last_part(readable: str) -> str:
     """Return the last part of a demangled name, which the mangled name contains."""
-    return (_without_parameters(readable) or readable).rpartition("::")[2].partition("<")[0]
+    return _bare_name(readable).rpartition("::")[2]
 
 
 def _without_parameters(readable: str) -> str | None:
