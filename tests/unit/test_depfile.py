@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from helpers.archive_builder import thin, write
 from helpers.cubin_builder import one_kernel
+from helpers.shared_builder import SharedLibrary
 
 import pylink
 from pylink.command.cli import main
@@ -56,6 +57,18 @@ def test_inputs_that_are_no_files_are_left_out(tmp_path: Path) -> None:
     )
     first = (tmp_path / "d").read_text().splitlines()[0]
     assert first == f"{tmp_path}/o: {tmp_path}/a.cubin"
+
+
+@pytest.mark.parametrize("closed", [(), ("_id",)])
+def test_shared_libraries_are_named(tmp_path: Path, closed: tuple[str, ...]) -> None:
+    (tmp_path / "main.cubin").write_bytes(one_kernel("main").build())
+    modules = [("_id", one_kernel("part").build())]
+    built = SharedLibrary(modules=modules, kernels=["part"], closed=closed).build()
+    (tmp_path / "libx.so").write_bytes(built)
+    words = ["-arch=sm_80", str(tmp_path / "main.cubin"), f"-L{tmp_path}", "-lx"]
+    assert main([*words, "-o", str(tmp_path / "o"), "--depfile", str(tmp_path / "d")]) == 0
+    files = (tmp_path / "d").read_text().splitlines()[0].replace(f"{tmp_path}/", "")
+    assert files == "o: main.cubin libx.so"
 
 
 @pytest.mark.skipif(shutil.which("ar") is None, reason="ar is not installed")

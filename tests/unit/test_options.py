@@ -112,6 +112,8 @@ def test_numbers_are_those_of_c(number: str) -> None:
         (["-m", "64 "], "'64 ': expected a number"),
         (["-m", "6_4"], "'6_4': expected a number"),
         (["-m", "0x"], "'0x': expected a number"),
+        (["-m", "0x0x40"], "'0x0x40': expected a number"),
+        (["-m", "0o100"], "'0o100': expected a number"),
         (["-m", "99999999999"], "32-bit integer value (99999999999) out of range"),
         (["-m", "2147483648"], "32-bit integer value (2147483648) out of range"),
         (["-m", "-2147483649"], "32-bit integer value (-2147483649) out of range"),

@@ -285,8 +285,8 @@ def _parse_integer(text: str, sink: Sink) -> int:
     elif digits.startswith("0"):
         base = 8
     try:
-        # int() accepts underscores, blanks and a second sign, C does not.
-        if not (digits.isascii() and digits.isalnum()):
+        # int() accepts underscores, blanks, a second sign and a second prefix, C does not.
+        if not set(digits) <= set("0123456789abcdefABCDEF"):
             raise ValueError(text)
         number = int(digits, base)
     except ValueError:

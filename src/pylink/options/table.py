@@ -203,7 +203,7 @@ OPTIONS = (
     Option("no-whole-archive", "", recorded=NEVER, in_call=False),
     Option("allow-empty", "", recorded=NEVER),
     Option("allow-missing-libraries", "", recorded=NEVER),
-    Option("Map", "", TEXT, recorded=NEVER, writes=FILE),
+    Option("Map", "", TEXT, recorded=NEVER, writes=FILE_OR_STDOUT),
     Option("depfile", "", TEXT, recorded=NEVER, writes=FILE),
     Option("depfile-target", "", TEXT, recorded=NEVER),
     Option("notes", "", TEXT, choices=("yes", "no"), recorded=NEVER, in_call=False),

@@ -84,7 +84,12 @@ class DepfileObserver(Observer):
         file = self._options.depfile
         if failed or self._job is None or file is None:
             return
-        inputs = [source.name for source in self._job.inputs if source.data is None]
+        # A shared library that only counts as one has its header as data.
+        inputs = [
+            source.name
+            for source in self._job.inputs
+            if source.data is None or source.library is not None
+        ]
         files_read = files_of(inputs, self._job.plan.members)
         files_read += self._options.options_file
         target = self._options.depfile_target or self._options.output_file or file
