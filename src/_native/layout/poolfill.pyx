@@ -257,6 +257,7 @@ cdef bint translate(JumpTables* tables, const PoolRow* row, SectionNumber winner
     cdef const Rela* relocs
     cdef Label* label
     cdef Label target_label
+    cdef uint32_t code          # offset in the linked code
     if tables.function != row.function:
         tables.function = row.function
         if not learn_labels(tables, winner_section):
@@ -268,7 +269,8 @@ cdef bint translate(JumpTables* tables, const PoolRow* row, SectionNumber winner
         target_label.mercury = relocs[i].r_addend
         label = <Label*>bsearch(&target_label, tables.labels.data, tables.labels.count,
                                 sizeof(Label), compare_labels)
-        (<uint32_t*>(place + relocs[i].r_offset))[0] = label.code if label != NULL else 0
+        code = label.code if label != NULL else 0
+        memcpy(place + relocs[i].r_offset, &code, 4)    # the offset may be odd
     return True
 
 
