@@ -157,9 +157,12 @@ def test_an_interrupt_at_any_time_of_the_program(tmp_path: Path) -> None:
     """The interpreter itself has words for an interrupt, until it has begun with pylink."""
     installed = Installed(tmp_path / "prefix", build_scripts(tmp_path))
     installed.link()  # makes the bundle
-    begun = time.perf_counter()
-    installed.link()
-    long = time.perf_counter() - begun
+    begun, long = time.perf_counter(), 1.0
+    for _ in range(5):
+        # The least time: if others use the machine, interrupts come early rather than too late.
+        installed.link()
+        long = min(long, time.perf_counter() - begun)
+        begun = time.perf_counter()
     chance = random.Random(7)
     environment = {**os.environ, "PYTHONPATH": installed.path}
     ended = []
