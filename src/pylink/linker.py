@@ -36,7 +36,7 @@ def run_link(
 ) -> LinkOutput:
     """Link with checked options, reporting to `sink`; LinkError after any error.
 
-    `values` are those of options, by attribute. `plan` has the files that will be written.
+    `values` are the values of options, by attribute. `plan` has the files that will be written.
     `whole_libraries` says for each library whether all members are linked (default: `whole_archive`
     for all). Without `compiles`, PTX and LTO-IR are an error. For a reproduced link, `noted` has
     the output and options that the tool note names, and `library_path` the value of LIBRARY_PATH.

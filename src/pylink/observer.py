@@ -1,8 +1,8 @@
 """Base of observers, which observe a link and write about it: remarks, profiles, maps.
 
 An observer gets the result of each phase when the phase has ended. It reads finished tables and
-changes nothing, so the output does not depend on it. Observers that measure are also called at
-the end of each step of a phase.
+changes nothing, so the output does not depend on it. It is also called at the end of each step, a
+part of a phase, for measurements and the display of progress.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from pylink.profile.model import Profile
 
 
-# Size in bytes of a TimeRow. Its format is TIME of `pylink.rowformats`, which is not imported here,
-# since it needs `struct`.
+# Size in bytes of a TimeRow, in which native code records the time of an input. Its format is TIME
+# of `pylink.rowformats`, which is not imported here, since it needs `struct`.
 TIME_ROW_SIZE = 32
 
 
 class Observer:
     """Base of observers of a link; the methods do nothing.
 
-    * `timed`: the observer wants native code to record the time of each input that it reads.
+    * `timed`: the observer wants native code to record how long reading each input takes.
     * `needs_image`: it reads the linked file.
     * `needs_cubins`: it has nothing to write if no cubin was linked, because link-time optimization
       produced the whole program.
@@ -50,21 +50,27 @@ class Observer:
     def step_ended(self, name: str, detail: object) -> None:
         """Handle the end of the step `name` of the running phase.
 
-        A step begins at the end of the previous one.
+        A step begins at the end of the previous one, or with its phase. `detail` has data that the
+        phase's result lacks, or None.
         """
 
     def phase_ended(self, tag: str, result: object) -> None:
         """Handle the end of the phase `tag` with `result`, such as `Merged` for merge."""
 
     def close(self, *, failed: bool) -> None:
-        """Handle the end of the link; `failed` after errors, or without cubins that it needs."""
+        """Handle the end of the link.
+
+        `failed` says that the link or an earlier observer failed, or that no cubin was linked, but
+        this observer needs one (`needs_cubins`).
+        """
 
 
 class Steps:
     """Passes the ends of a phase's steps to observers; most links have no observer.
 
     `on_phase_end` is called with the tag of each phase that ended, and may end the link by raising.
-    Unlike an observer it sees no table, so the link takes the same path with it.
+    It gets no results and is not an observer: a link with it takes the path of one without
+    observers.
     """
 
     __slots__ = ("observers", "on_phase_end", "timed")
@@ -82,7 +88,7 @@ class Steps:
             observer.step_ended(name, detail)
 
     def times(self, count: int) -> bytearray | None:
-        """Return a buffer for a TimeRow for each of `count` items.
+        """Return a buffer for one TimeRow, the time that an input took, for each of `count` inputs.
 
         None if times are not recorded.
         """

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from pylink.observer import Observer
     from pylink.options.model import Options
 
-# Options of remarks: with one of them the link loads the settings of remarks.
+# Options with which the link loads the settings of remarks. The other options of remarks, such as
+# --pass-remarks-why-live, have an effect only beside these.
 REMARK_OPTIONS = (
     "pass_remarks", "pass_remarks_missed", "pass_remarks_analysis", "pass_remarks_output",
     "pass_remarks_format", "pass_remarks_filter", "Xopt",

@@ -12,11 +12,14 @@ from pylink.inspect.image import Section
 INSTRUCTION_SIZE = 16  # in bytes
 # Bits 110 to 121 of an instruction: write and read scoreboard, wait mask.
 SCOREBOARDS = (((1 << 12) - 1) << 110).to_bytes(INSTRUCTION_SIZE, "little")
-KEEP_MASK = bytes(0xFF ^ b for b in SCOREBOARDS)
+KEEP_MASK = bytes(0xFF ^ b for b in SCOREBOARDS)  # the other bits of an instruction
 
 
 def bytes_difference(section: Section, first: bytes, second: bytes) -> Difference:
-    """Describe the first unequal word, or instruction, of two section contents."""
+    """Describe the first difference between two section contents.
+
+    Its place is the start of the word of 8 bytes, or of the instruction in code, that differs.
+    """
     common_size = min(len(first), len(second))
     index = next((i for i in range(common_size) if first[i] != second[i]), common_size)
     is_code = section.name.startswith(".text.")
@@ -43,7 +46,7 @@ def _instructions(code: bytes) -> list[bytes]:
 
 
 def without_first_note(data: bytes) -> bytes:
-    """Return the notes after the first one, which is the linker's own."""
+    """Return the notes after the first one of a section, which is the linker's own."""
     if len(data) < NOTE_HEADER.size:
         return data
     name_size, size = struct.unpack_from("<II", data)
@@ -51,7 +54,7 @@ def without_first_note(data: bytes) -> bytes:
 
 
 def without_scoreboards(text: bytes) -> bytes:
-    """Return instructions with zeros in their fields for scoreboards."""
+    """Return instructions with zeros in the bits of SCOREBOARDS; other bytes at the end stay."""
     mask = int.from_bytes(
         KEEP_MASK * (len(text) // INSTRUCTION_SIZE) + b"\xff" * (len(text) % INSTRUCTION_SIZE),
         "little",

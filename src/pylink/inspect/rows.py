@@ -1,7 +1,8 @@
 """The entries of sections: one frozen row class for each kind of entry.
 
-`kind` names the entry in reports; entries of two cubins with equal `key` are compared; `str()` is
-the entry in one line.
+`kind` names the entry in reports. Entries of two cubins that have equal `key` are compared. `str()`
+returns the entry in one line. A `Note` and a `Capsule` are not rows: they hold what a whole note or
+section says.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Symbol(Row):
 
 @dataclass(frozen=True)
 class Relocation(Row):
-    """A relocation; REL sections have no `addend` (None), since the field holds it."""
+    """A relocation; `addend` is None in a REL section, since the patched field holds it."""
 
     kind: ClassVar[str] = "relocation"
     offset: int
@@ -90,7 +91,7 @@ class Relocation(Row):
 
     @property
     def target(self) -> str:
-        """The symbol and the addend, such as `f + 0x10`."""
+        """The symbol, and the addend unless it is 0 or None: `f + 0x10`."""
         if not self.addend:
             return self.symbol
         return f"{self.symbol} {'-' if self.addend < 0 else '+'} {abs(self.addend):#x}"
@@ -103,7 +104,8 @@ class Relocation(Row):
 class Record(Row):
     """A record of .nv.info or .nv.compat: `value` is for JSON, `text` for people.
 
-    `format` is one of NVAL to SVAL. `symbol` is the function that a size belongs to, or empty.
+    `attribute` is the name of attribute `number`. `format` is NVAL, BVAL, HVAL or SVAL. `symbol` is
+    the function that a size belongs to, or empty.
     """
 
     kind: ClassVar[str] = "record"
@@ -125,11 +127,10 @@ class Record(Row):
 
 @dataclass(frozen=True)
 class Call(Row):
-    """A row of .nv.callgraph: a call of `second` by `first`, or as `contents.BLOCKS` says.
+    """A row of .nv.callgraph: in block -1, `first` calls `second`.
 
-    `second` is a function, or in blocks -2 and -3 a prototype.
-
-    The row that marks the start of a block has empty fields.
+    `contents.BLOCKS` says what a row of each block means. `first` is a function; `second` is
+    one, too, or in blocks -2 and -3 a prototype. Both are empty in the row that begins a block.
     """
 
     kind: ClassVar[str] = "call"

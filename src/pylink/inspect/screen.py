@@ -33,7 +33,10 @@ def headers(image: Image) -> str:
 
 
 def _segment_row(image: Image, segment: SegmentHeader) -> tuple[str, ...]:
-    """Return the cells of a program header; the last cell is its first and last section."""
+    """Return the cells of a program header; the last one names its first and last section.
+
+    Mercury sections, and sections without bytes in the file, do not count.
+    """
     end = segment.offset + segment.filesz
     inside = [
         section.name

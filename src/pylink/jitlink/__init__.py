@@ -29,12 +29,13 @@ _lock = threading.Lock()
 
 
 def install(*, majors: tuple[int, ...] = (13,), real: str | os.PathLike[str] | None = None) -> None:
-    """Make pylink the process's libnvJitLink of these major releases; repeated calls do nothing.
+    """Make pylink the process's libnvJitLink of these major releases.
 
-    `real` is the path of the real library, for code that must be compiled (default: of a wheel, of
-    CUDA_HOME, or of the system). RuntimeError if a libnvJitLink is loaded already, since its users
-    keep it. OSError if this installation was built without the stand-in. ValueError for a major
-    release that is not in `MAJORS`.
+    Those that are installed already stay as they are. `real` is the path of the real library, for
+    code that must be compiled (default: of a wheel, of CUDA_HOME, or of the system). RuntimeError
+    if another libnvJitLink of such a release is loaded already, since its users keep it. OSError if
+    this installation was built without the stand-in. ValueError for a major release that is not in
+    `MAJORS`.
     """
     from pylink.jitlink import library
     from pylink.jitlink.real import Real

@@ -1,8 +1,8 @@
 """One handle of nvJitLink: collects inputs, which pylink links if nothing must be compiled.
 
-As soon as an option or an input needs a compiler, the handle and its inputs are forwarded to the
-real library. Result codes and logs are those of nvJitLink 13.0: a refused input is dropped, and the
-link goes on without it.
+As soon as an option is unknown, an input needs a compiler, or the link fails with FORWARDED_ERRORS
+only, the handle and its inputs are forwarded to the real library. Result codes and logs are those
+of nvJitLink 13.0: a refused input is dropped, and the link goes on without it.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ LOGS = ("ErrorLog", "InfoLog")
 
 
 class Handle:
-    """A handle of nvJitLink; methods return nvJitLinkResult numbers.
+    """A handle of nvJitLink; public methods return nvJitLinkResult numbers, `get_size` also a size.
 
     `created` is the result that nvJitLinkCreate returns. `real` is NVIDIA's library, to which links
     that pylink cannot do are forwarded.
@@ -99,11 +99,12 @@ class Handle:
         self._option_texts = list(options)
         self._real = real
         self._inputs: list[tuple[int, Input]] = []  # each with its number of nvJitLinkInputType
-        self._errors = self._info = b""
+        self._errors = self._info = b""  # the logs
         self._image: bytes | None = None  # the linked cubin
         # The real library's handle, once this one is forwarded to it.
         self._forwarded: RealHandle | None = None
         self.created = SUCCESS
+        # None if only the real library can handle the options, or if it is needed and missing.
         self._settings = parse_options(os.fsdecode(word) for word in options)
         if self._settings is None:
             if not any(word.startswith(b"-arch=") for word in options):
@@ -224,15 +225,15 @@ class Handle:
     def _target_accepts(self, data: bytes) -> bool:
         """Return whether a cubin can be linked for the target, by its header only.
 
-        The link checks more.
+        True for a truncated header. The link checks more.
         """
         has_flags = len(data) >= E_FLAGS.stop
         return not has_flags or self._target.accepts_cubin(sm_of_cubin(data), specific=False)
 
     def _forward(self) -> int:
-        """Forward the handle to the real library; return its first error code, or SUCCESS.
+        """Forward the handle to the real library; return the library's first error, or SUCCESS.
 
-        INTERNAL if the library is not installed.
+        No input is added after an error. INTERNAL if the library is not installed.
         """
         try:
             result, self._forwarded = self._real.create(self._option_texts)
@@ -258,7 +259,7 @@ class Handle:
 
 
 class _Logs(NvlinkRenderer):
-    """Writes diagnostics as nvJitLink's logs have them: nvlink's text without its name in front."""
+    """Writes diagnostics as nvJitLink's logs have them: nvlink's text without `nvlink` in front."""
 
     def __init__(self) -> None:
         super().__init__(io.StringIO(), tool="")

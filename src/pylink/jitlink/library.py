@@ -53,6 +53,7 @@ class Standin:
         install.argtypes = [ctypes.py_object]
         install.restype = None
         install(Calls(major, real))
+        # A null pointer makes the stand-in forget the `Calls`.
         remove = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
         atexit.register(remove(("pylink_standin_install", self._library)), None)
 
@@ -60,9 +61,9 @@ class Standin:
 class Calls:
     """The functions that `standin.h` calls for those of nvJitLink.h, with the same result numbers.
 
-    Parameters that the library's caller passes as pointers are addresses here. A handle is the
-    number that `create` gave it; `create` itself takes the address for that number.
-    `result_number` is an index of RESULTS.
+    Names are bytes. Other pointers that the library's caller passes are addresses here. A handle is
+    the number that `create` gave it; `create` itself takes the address for that number.
+    `result_number` is an index of RESULTS, and `kind` a number of nvJitLinkInputType.
     """
 
     def __init__(self, major: int, real: Real) -> None:
@@ -72,7 +73,10 @@ class Calls:
         self._numbers = itertools.count(1)  # numbers of handles: 0 is a null pointer
 
     def create(self, handle: int, count: int, address: int) -> int:
-        """Make a handle of `count` options, and write its number to the address `handle`."""
+        """Make a handle with `count` options; write its number to the address `handle`.
+
+        `address` is that of the array of pointers to the options.
+        """
         options_given = (ctypes.c_char_p * count).from_address(address) if count else ()
         new_handle = Handle([word or b"" for word in options_given], self._real)
         number = next(self._numbers)
@@ -85,7 +89,7 @@ class Calls:
         return NULL_INPUT if closed is None else closed.destroy()
 
     def add_data(self, handle: int, kind: int, data: int, size: int, name: bytes) -> int:
-        if size < 0:  # more than any object has
+        if size < 0:  # a size_t of 2**63 or more
             return INVALID_INPUT
         # `string_at` takes a C int as the size, which is too small for large inputs.
         contents = bytes((ctypes.c_char * size).from_address(data))

@@ -30,7 +30,8 @@ WITH_VALUE = {
     "-split-compile-extended=": "",
     "-jump-table-density=": "",
 }
-# By option without a value: pylink's attribute; "" for options that only compilers read.
+# By option without a value: pylink's attribute; "" for options that only compilers read. "time" is
+# not passed on: it sets `LinkSettings.reports_time`.
 FLAGS = {
     "-g": "debug",
     "-r": "relocatable_link",
@@ -49,7 +50,8 @@ LISTS = ("kernels_used", "variables_used")
 class LinkSettings:
     """The settings of one handle.
 
-    `values` are pylink's options. With `reports_time` the log has the time of the link.
+    `values` are those of pylink's options, by attribute. With `reports_time` the info log has the
+    time of the link.
     """
 
     __slots__ = ("reports_time", "values")

@@ -26,7 +26,7 @@ RESULTS = ("LinkedCubin", "LinkedPtx", "LinkedLTOIR", "ErrorLog", "InfoLog")
 
 
 def find(major: int) -> str | None:
-    """Return the path of the library in a wheel, a toolkit, or the system; None if not found."""
+    """Return the first path of the library in wheels, toolkits or the system; None if not found."""
     return next(iter(find_nvjitlink(major=major)), None)
 
 
@@ -73,7 +73,7 @@ class Real:
         return ctypes.cast(function, ctypes.c_void_p).value or 0
 
     def create(self, arguments: Sequence[bytes]) -> tuple[int, RealHandle]:
-        """Return the result number of nvJitLinkCreate, and the handle that it created."""
+        """Call nvJitLinkCreate with options; return its result number, and the handle."""
         handle = ctypes.c_void_p()
         options = (ctypes.c_char_p * max(1, len(arguments)))(*arguments)
         result = self.library.nvJitLinkCreate(ctypes.byref(handle), len(arguments), options)
@@ -81,10 +81,10 @@ class Real:
 
 
 class RealHandle:
-    """A handle of the real library; each method calls the function of this name.
+    """A handle of the real library; the methods call the library's functions for it.
 
-    A handle whose options were refused is not `usable`: only its log can be read, since the library
-    may end the process on other calls.
+    A handle whose options were refused is not `usable`: only its logs can be read, since the
+    library may end the process on other calls.
     """
 
     def __init__(self, library: ctypes.CDLL, handle: ctypes.c_void_p, *, usable: bool) -> None:

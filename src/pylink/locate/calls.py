@@ -37,7 +37,7 @@ def shortest_chain(edges: dict[int, list[int]], start: int, end: int) -> list[in
 
     It is empty if there is no path.
     """
-    previous = {start: start}
+    previous = {start: start}  # by node: the one before it on a shortest path from `start`
     queue = [start]
     for node in queue:  # grows during the loop
         if node == end:

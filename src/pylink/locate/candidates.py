@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Most functions that a diagnostic lists as those that an undefined function could mean.
 MOST_CANDIDATES = 3
 
-# The parameters at the end of a name; they may contain parentheses.
+# The parameters at the end of a name; they may contain one level of parentheses.
 _PARAMETERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: const)?$")
 
 # The innermost arguments of templates.
@@ -27,12 +27,14 @@ _ARGUMENTS = re.compile(r"<[^<>]*>")
 def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
     """Return, by mangled name, the entities (symbol numbers) of functions that could be meant.
 
-    Such a function is defined, and has the same name in source and other parameters. If there is
-    none, functions of that name in an inner or outer scope, or other instantiations of a template,
-    are returned, at most MOST_CANDIDATES. A name without candidates is not in the result.
+    Such a function is defined and not local, and has the same name in source and other parameters.
+    If there is none, functions of that name in an inner or outer scope, or other instantiations of
+    a template, are returned. A name has at most MOST_CANDIDATES; without any, it is not in the
+    result.
     """
     demangled = {name: demangle(name) for name in names}
     last_parts = {_bare_name(readable).rpartition("::")[2] for readable in demangled.values()}
+    # By name: the entities of that name in source, and those that are similar.
     by_name: dict[str, list[int]] = {}
     similar: dict[str, list[int]] = {}
     for number, row in enumerate(merged.entities):
@@ -58,7 +60,8 @@ def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[in
 def find_locals(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
     """Return, by mangled name, entities of local functions with the same name and parameters.
 
-    At most MOST_CANDIDATES of them are listed. A name without any is not in the result.
+    The anonymous namespaces in their names are ignored. At most MOST_CANDIDATES are listed for a
+    name; without any, it is not in the result.
     """
     names_of = {demangle(name): name for name in names}
     last_parts = {_last_part(readable) for readable in names_of}

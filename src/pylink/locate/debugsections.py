@@ -50,9 +50,9 @@ def read_units(dwarf: DWARFInfo, data: bytes) -> Iterator[tuple[int, LineProgram
 
 
 class _LineUnit:
-    """A unit for pyelftools' `line_program_for_CU`, with the attributes that it reads.
+    """A compilation unit for pyelftools' `line_program_for_CU`, with the attributes that it reads.
 
-    A cubin of -lineinfo has line programs but no units.
+    It stands in for those of .debug_info: a cubin of -lineinfo has line programs but no units.
     """
 
     def __init__(self, data: bytes, offset: int) -> None:
@@ -60,8 +60,8 @@ class _LineUnit:
         position = offset + (12 if is_wide else 4)
         (version,) = unpack_from("<H", data, position)
         if version >= 5:
-            # The version is followed by sizes, the header length, five 1-byte numbers, opcode_base
-            # (which counts itself) and opcode_base - 1 lengths of opcodes.
+            # The version is followed by two 1-byte sizes, the header length, five 1-byte numbers,
+            # opcode_base (which counts itself) and opcode_base - 1 lengths of opcodes.
             position += 2 + 2 + (8 if is_wide else 4) + 5
             check_tables(data, position + data[position], is_wide=is_wide)
         self.structs = DWARFStructs(
@@ -78,7 +78,10 @@ class _LineUnit:
 
 
 def read_debug_data(elf: ELFFile, name: str) -> DWARFInfo:
-    """Return the debug data with the line programs of section `name`; .debug_info is relocated."""
+    """Return the debug data with the line programs of section `name`; .debug_info is relocated.
+
+    Only its R_CUDA_32 entries with an addend are applied: the addend is the value of the field.
+    """
     dwarf = elf.get_dwarf_info(relocate_dwarf_sections=False, follow_links=False)
     dwarf.debug_line_sec = _describe_section(name, contents_of(elf, name))
     if dwarf.debug_info_sec is not None:
@@ -98,7 +101,7 @@ def _describe_section(name: str, data: bytes) -> DebugSectionDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class _Relocation:
-    """A relocation; `table` is the index of the section with its symbol, number `symbol` there."""
+    """A relocation; `symbol` indexes the symbol table whose section index is `table`."""
 
     table: int
     offset: int
@@ -108,7 +111,7 @@ class _Relocation:
 
 
 def _relocations(elf: ELFFile, name: str) -> Iterator[_Relocation]:
-    """Yield the relocations of a section."""
+    """Yield the relocations of the section `name`; in a REL section their addend is 0."""
     for form in (f".rela{name}", f".rel{name}"):
         section = elf.get_section_by_name(form)
         if isinstance(section, RelocationSection):
@@ -126,8 +129,9 @@ def _relocations(elf: ELFFile, name: str) -> Iterator[_Relocation]:
 def find_sequences(elf: ELFFile, name: str, data: bytes) -> Iterator[tuple[int, int, int]]:
     """Yield, for each sequence of rows, the place of its code and that of the sequence itself.
 
-    These are three numbers: an offset in a section of code, the index of that section, and an
-    offset in `data`, the contents of the line section `name`.
+    A sequence without a relocation of its start address is omitted. The places are
+    three numbers: an offset in a section of code, the index of that section, and an offset in
+    `data`, the contents of the line section `name`.
     """
     for relocation in _relocations(elf, name):
         start = relocation.offset - len(SET_ADDRESS)

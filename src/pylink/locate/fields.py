@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: Patches, row: int) -> None:
-    """Set the place and symbol of a diagnostic to those of number `row` of `patches`.
+    """Set the place and symbol of a diagnostic to those of the patch `patches[row]`.
 
     A patch is a field of the output that the link fills in. Its place is that of the relocation in
     an input that asks for it; without one, the diagnostic stays as it is.

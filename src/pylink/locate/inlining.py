@@ -34,7 +34,7 @@ def calls_of_rows(
     program is truncated.
     """
     calls: list[Call | None] = []
-    current: Call | None = None  # that of the next row
+    current: Call | None = None  # the call of the next row
     position = 0
     while position < len(program):
         opcode = program[position]

@@ -28,6 +28,7 @@ LIBRARIES = tuple(
         (r"_ZN4nccl|_Z\d+nccl|nccl", "NCCL (libnccl_static.a)", "-lnccl_static"),
     )
 )
+# Names in libdevice, which the compiler links: no option of the device link can.
 LIBDEVICE = re.compile(r"__nv_[a-z0-9_]+$")
 
 

@@ -35,15 +35,16 @@ if TYPE_CHECKING:
 
 PTX_TEXT = ".nv_debug_ptx_txt"
 
-# Larger .debug_info, in bytes, is not read: pyelftools would take seconds, and only variables need
-# it.
+# Most bytes of a .debug_info that is searched for the declaration of a variable: pyelftools would
+# take seconds for a larger one.
 _LARGEST_INFO = 1 << 21
 
-# A declaration of a variable in PTX, up to its initializer, and the words in it; one is the name.
+# A declaration of a variable in PTX, up to its initializer; and a word in it, such as the name.
 _PTX_VARIABLE = re.compile(rb"\s*(?:\.\w+ )*\.(?:global|const|shared) [^;=]*")
 _WORD = re.compile(rb"[\w$]+")
 
-# Largest line number that counts: damaged programs may have any, and remarks have 31 bits for it.
+# Largest line or column that counts; a larger one is replaced by 0. Damaged programs may have any
+# number, and remarks have 31 bits for it.
 _LARGEST_LINE = 0x7FFFFFFF
 
 # Attributes with the mangled name of a variable.
@@ -53,7 +54,8 @@ _LINKAGE_NAMES = ("DW_AT_MIPS_linkage_name", "DW_AT_linkage_name")
 class Frame:
     """A source line, counted from 1; line and column are 0 if unknown or out of range.
 
-    `function` is the mangled name of the line's inlined function, None if there is none or unknown.
+    `function` is the mangled name of the inlined function with the line, None without one or if
+    unknown.
     `text` is the line itself if the cubin contains it; then `file` is the name of a section.
     """
 
@@ -81,6 +83,7 @@ class LineMap:
         self._elf = ELFFile(BytesIO(contents))
         self._names = [name for name in LINE_SECTIONS if contents_of(self._elf, name)]
         self._programs: dict[str, LinePrograms] = {}  # by section, those that were read
+        # By word of a declaration in PTX; None until a declaration is asked for.
         self._ptx_declarations: dict[bytes, Frame] | None = None
 
     def programs(self, name: str) -> LinePrograms:
@@ -98,12 +101,15 @@ class LineMap:
         return []
 
     def frames_of_relocation(self, table: int, row: int) -> list[Frame]:
-        """Return the lines of the field that a row of a relocation section (index) patches."""
+        """Return the lines of the field that relocation `row` of section number `table` patches."""
         section: Any = self._elf.get_section(table)
         return self.frames(section["sh_info"], section.get_relocation(row)["r_offset"])
 
     def declaration(self, name: str) -> Frame | None:
-        """Return the declaration of a variable, by `.debug_info` of -G; None if unknown."""
+        """Return the declaration of a variable, by `.debug_info` of -G; None if unknown.
+
+        None also if that section is larger than _LARGEST_INFO.
+        """
         if not self._names or len(contents_of(self._elf, ".debug_info")) > _LARGEST_INFO:
             return None
         return self.programs(self._names[0]).declaration(name)
@@ -187,7 +193,7 @@ class LinePrograms:
         return rows[row].line
 
     def _row_of(self, section: int, offset: int) -> tuple[int, int] | None:
-        """Return the sequence for an offset in a section of code, and the number of the row.
+        """Return the sequence for an offset in a section of code, and the number of its row for it.
 
         A sequence is given by its own offset in the line section. None if no row is for the offset.
         """
@@ -239,7 +245,7 @@ class LinePrograms:
         return self._units[self._unit_starts[bisect_right(self._unit_starts, offset) - 1]]
 
     def _decode(self, start: int) -> tuple[list[LineState], list[Call | None]]:
-        """Decode the sequence at an offset: its rows, and the inlined call of each."""
+        """Return the rows of the sequence at an offset, and the inlined call of each; cached."""
         if start not in self._rows:
             unit = self._unit_of(start)
             after = bisect_right(self._starts, start)
@@ -303,7 +309,8 @@ class LinePrograms:
 def _find_ptx_line(text: bytes, line: int) -> str:
     """Return a line of PTX in the cubin, by its number from 1.
 
-    It is empty, not None, if it is missing: None would mean that the section is a file.
+    It is empty if missing, not None: the `text` None of a frame means that its file is not PTX in
+    the cubin.
     """
     lines = text.split(b"\0")
     return lines[line - 1].decode("utf-8", "replace") if 0 < line <= len(lines) else ""

@@ -56,7 +56,10 @@ class Places:
         self._reported = False  # whether a note says that pyelftools is missing
 
     def fill(self, diagnostic: Diagnostic, section: int, offset: int, name: str | None) -> None:
-        """Set the place and source line of a diagnostic; `name` is underlined in the line."""
+        """Set the place and source line of a diagnostic; `name` is underlined in the line.
+
+        A file that is set already stays.
+        """
         diagnostic.section = section_name(self._objects, section)
         diagnostic.offset = offset
         file = self.file_of(section)
@@ -83,7 +86,7 @@ class Places:
     def note_at(
         self, kind: str, section: int, offset: int, *, symbol: str, **facts: Fact
     ) -> Diagnostic:
-        """Make a note on a place, which names `symbol`."""
+        """Make a note on a place; it names `symbol`, which is underlined in the line."""
         diagnostic = note(kind, source=None, context=(), symbol=symbol, **facts)
         self.fill(diagnostic, section, offset, symbol)
         return diagnostic
@@ -104,7 +107,7 @@ class Places:
     def definition_frames(self, symbol: int, *, ptx: bool = True) -> list[Frame]:
         """Return the source lines of a function's first instruction, or of a variable.
 
-        With `ptx` the line of a variable may be in PTX, which takes a search of its whole text.
+        With `ptx` the line of a variable may be in PTX; the whole text of the PTX is searched.
         """
         objects = self._objects
         row = objects.symbols[symbol]
@@ -116,8 +119,8 @@ class Places:
     def _declaration(self, symbol: int, name: str, *, is_defined: bool, ptx: bool) -> list[Frame]:
         """Return the line of a variable's declaration, which only files of -G record.
 
-        From other files, return the line of the first use if they do not define the variable, else
-        with `ptx` the line of the declaration in PTX. The list is empty if none is found.
+        In another file, it is the line of the first use if the file only uses the variable. Else,
+        with `ptx`, it is the line of the declaration in PTX. The list is empty if none is found.
         """
         file = self._objects.symbols[symbol].file
         declaration = self._ask_map(file, lambda lines: lines.declaration(name))
@@ -201,7 +204,7 @@ def set_lines(
     """Set a diagnostic's line to the innermost line of a place in `cubin`, and add inlined calls.
 
     The inlined calls are notes of the diagnostic; if it is a note itself, they are its context.
-    `name` is underlined in lines of `files`.
+    `name`, if there is one, is underlined in the line, whose text `files` reads.
     """
     diagnostic.source = _make_source(frames[0], cubin, name, files)
     attached = diagnostic.context if diagnostic.original == NOTE else diagnostic.notes

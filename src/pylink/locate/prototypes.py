@@ -1,9 +1,9 @@
 """Finds the prototypes of functions in files.
 
 A prototype is a string with a letter for the register class of the result and of each parameter. A
-row of .nv.callgraph or .nv.prototype has the number of a function's symbol and the offset of the
-prototype in .strtab. In .nv.callgraph, a row with symbol 0 begins a block: its second number is a
-`CallBlock`, which says what the following rows mean.
+row of .nv.prototype, or of block TAKEN of .nv.callgraph, has the number of a function's symbol and
+the offset of the prototype in .strtab. In .nv.callgraph, a row with symbol 0 begins a block: its
+second number is a `CallBlock`, which says what the following rows mean.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def _is_unbounded(merged: Merged, entity: int) -> bool:
 def _first_cycle(edges: dict[int, list[int]], start: int) -> list[int]:
     """Return the first cycle that a depth-first search finds; empty if not found."""
     path = [start]
-    position = {start: 0}
+    position = {start: 0}  # by node of the path: its index there
     iterators = [iter(edges.get(start, ()))]
     visited: set[int] = set()
     while path:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # A section (row number) and an offset in it.
 Reference = tuple[int, int]
 
+# Formats of relocation entries, by section type.
 _ENTRIES = {SHT_REL: REL, SHT_RELA: RELA}
 
 # Kinds of sections whose relocations are references. Relocations of debug data, and of the mercury
@@ -34,10 +35,10 @@ _REFERRING_KINDS = (
 def find_references(
     objects: Objects, symbol_entity: Numbers, chosen: Collection[int]
 ) -> dict[int, list[Reference]]:
-    """Return, by entity, all references to the `chosen` ones, sorted by file, section and offset.
+    """Return, by entity, all references to the `chosen` ones, in order of file, section and offset.
 
-    `symbol_entity` has the entity of each symbol row. Takes time linear in the number of
-    relocations of the files that mention one of the entities.
+    An entity is a symbol of the link; `symbol_entity` has that of each symbol row. Takes time
+    linear in the numbers of all symbols, and of relocations in files that mention a chosen entity.
     """
     by_entity: dict[int, list[Reference]] = {entity: [] for entity in chosen}
     for number in range(len(objects.names)):

@@ -25,7 +25,7 @@ _OPTION = re.compile(rb"-?-maxrregcount[ =](\d+)")
 
 
 def limit_cause(merged: Merged, kernel: int, limit: int) -> str:
-    """Return what limits a kernel to `limit` registers, as a part of a sentence."""
+    """Return what limits the entity `kernel` to `limit` registers, as a part of a sentence."""
     objects = merged.objects
     section = merged.functions[kernel].info
     if section < 0:

@@ -32,7 +32,7 @@ def find_owners(
     job: Job, libraries: Sequence[Library], undefined: set[str]
 ) -> dict[str, list[Diagnostic]]:
     """Return, by symbol, notes on libraries that define it in unlinked code, with the reason."""
-    # By id of a module: the library that was device-linked itself, with the module.
+    # By id of a module: the file of the library whose own device link has the module.
     owner = {identifier: library.file for library in libraries for identifier in library.closed}
     owners: dict[str, list[Diagnostic]] = {}
     for library in libraries:

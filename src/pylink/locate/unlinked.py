@@ -37,24 +37,29 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic
     from pylink.phases.init import Job
 
-    # A name, the file that defines it, the architecture of its code, and the code that the link
-    # took instead, such as "sm_80" or one of the special values below.
+    # A name, the file that defines it, the architecture of its code ("" outside of fat binaries),
+    # and the code that the link took instead: a text such as "sm_80" or a special value below.
     Definition: TypeAlias = tuple[str, str, str, str]
 
-# Limits: notes on one name, and bytes of all files, and as many of all decompressed payloads.
+# Most notes on one name, and most bytes that are searched: this number of files' bytes, and as many
+# again of decompressed payloads. What exceeds a limit is ignored.
 MOST_NOTES = 3
 MOST_BYTES = 1 << 28
 
-# Special values of the code that the link took: nothing from the container; the code with the
-# definition; nothing, since PTX in archives is not compiled.
+# Special values of the code that the link took. NO_CODE: nothing from the container. SAME_CODE: the
+# code that has the definition. ARCHIVED_PTX: nothing, since PTX in archives is not compiled.
 NO_CODE, SAME_CODE, ARCHIVED_PTX = "", "same", "compiled"
 
-# A definition in PTX, up to its name: parameters, a size, a value or a body follow.
+# A global definition in PTX, up to its name and the next character, with which parameters, a size,
+# a value or a body begin.
 _PTX_NAME = re.compile(rb"\.(?:visible|weak)\s[^;{}=]*?(?<![.\w$])([A-Za-z_$%][\w$]*)\s*[\[(;={]")
 
 
 def find_unlinked(job: Job, undefined: Collection[str]) -> dict[str, list[Diagnostic]]:
-    """Return, by undefined symbol, up to MOST_NOTES notes on files that define it, with remedy."""
+    """Return, by undefined symbol, up to MOST_NOTES notes on files that define it.
+
+    The notes say why the definition was not linked, and what to do.
+    """
     search = _Search(job, undefined)
     diagnostics: dict[str, list[Diagnostic]] = {}
 
@@ -80,7 +85,8 @@ def find_unlinked(job: Job, undefined: Collection[str]) -> dict[str, list[Diagno
 def _note_reason(job: Job, name: str, file: str, code_taken: str, archs: str) -> Diagnostic | None:
     """Return a note that explains why a definition in an input was not linked.
 
-    None if another diagnostic of the link explains it.
+    `archs` lists the architectures of the code that defines it. None if another diagnostic of the
+    link explains it.
     """
     arch = job.options.arch
     if code_taken == NO_CODE:
@@ -122,7 +128,7 @@ class _Search:
             return
 
     def _open(self, source: Input) -> Sources:
-        """Return the file, or an archive's members; empty if the limit of bytes is exceeded."""
+        """Return the file, or an archive's members; no bytes of a file on disk beyond the limit."""
         data = source.data
         if data is None:
             with Incoming(source.name, pipes=False) as stream:
@@ -139,7 +145,7 @@ class _Search:
         return sources
 
     def _entry_definitions(self, sources: Sources, entries: bytes) -> Iterator[Definition]:
-        """Yield definitions in entries of fat binaries."""
+        """Yield definitions in `entries`: packed rows (ENTRY) of the fat binaries in `sources`."""
         rows = list(ENTRY.iter_unpack(entries))
         # By source and container: rank and name of the code that the link took.
         best: dict[tuple[int, int], tuple[int, str]] = {}

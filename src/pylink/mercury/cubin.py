@@ -37,11 +37,15 @@ SECTION_KIND = struct.Struct("<IQQQ")  # sh_type, sh_flags, sh_entsize, bytes in
 
 
 class MalformedCubin(ValueError):
-    """A file cannot be read as a cubin; the text names the file and the position."""
+    """A file cannot be read as a cubin; the text names the file and what is wrong with it."""
 
 
 def family_of(name: bytes) -> str | None:
-    """Return the section family of a name, such as `debug_line`; None if it is never compared."""
+    """Return the section family of a name, such as `debug_line`, or None.
+
+    The family of both forms of code sections is `container`. None means that no headers and
+    contents of such sections are compared; relocation sections are compared as targets.
+    """
     if name.startswith(CAPSULE_PREFIX):
         return "container"
     if not name.startswith(MERCURY_PREFIX):
@@ -73,7 +77,10 @@ def sections_of(view: memoryview, file: str) -> list[Section]:
 
 
 def symbol_table(sections: list[Section], targets: list[Section], file: str) -> Section:
-    """Find the `.nv.merc.symtab`, which all `targets` (relocation sections) must link to."""
+    """Find the `.nv.merc.symtab`, which all `targets` (relocation sections) must link to.
+
+    MalformedCubin if there is not exactly one, or if a size, sh_link or sh_info is wrong.
+    """
     tables = [index for index, section in enumerate(sections) if section.name == SYMTAB]
     if len(tables) != 1:
         raise MalformedCubin(f"{file}: {len(tables)} sections {show_name(SYMTAB)} instead of one")

@@ -18,10 +18,10 @@ STAGE_STRONGER = 3
 class Decision:
     """The decision on one file: whether `reference`'s Mercury sections replace its own (it folds).
 
-    `file` and `reference` are numbers of files, `reference` None after a rejection.
-    `verdict` is the result of the file's last comparison, None for the first file. If a file was
-    accepted but stays, because its copy of a function wins over the reference's, `stronger` names
-    that function.
+    `file` and `reference` are numbers of files; `reference` is None if no other file accepted this
+    one. `verdict` is the result of the file's last comparison, None for the first file. If a file
+    was accepted but stays, because its copy of a function wins over the reference's, `stronger`
+    names that function.
     """
 
     __slots__ = ("file", "reference", "stronger", "verdict")
@@ -41,7 +41,10 @@ class Decision:
 
     @property
     def code(self) -> int:
-        """The code: 0 if accepted or uncompared; 17 contents, 19 headers, 18 relocations differ."""
+        """The code: 0 if accepted or uncompared; 17 contents, 19 headers, 18 relocations differ.
+
+        18 also if the file's copy of a function wins.
+        """
         if self.stronger is not None:
             return CODE_TARGETS
         return 0 if self.verdict is None else self.verdict.code
@@ -69,9 +72,9 @@ class Decision:
 class Folding:
     """The comparisons of the Mercury sections of a link's files, and the decisions.
 
-    `items` are the vectors of the files with Mercury sections, `decisions` has one decision for
-    each of them, and `result` has their comparisons. `refused` has the number of each file whose
-    sections cannot be read, and the reason.
+    `items` are the vectors of the files whose Mercury sections are compared. `decisions` has one
+    decision for each of these files, and `result` has their comparisons. `refused` has the number
+    of each file whose sections cannot be read, and the reason.
     """
 
     __slots__ = ("decisions", "items", "refused", "result")

@@ -24,7 +24,7 @@ class FoldResult:
     `verdicts[i]` is the verdict that accepted i, else the comparison with the last object kept
     before i; None without such an object, or if i has no sections. `payload_bytes` is the size of
     all payloads of folded objects, not the size that an output loses (see `pylink.dedup.saving`).
-    `compared` has all comparisons that were made (see Tally).
+    `compared` has all comparisons that were made (see Tally), and `stats` their work.
     """
 
     __slots__ = ("compared", "payload_bytes", "reference", "stats", "verdicts")
@@ -60,6 +60,7 @@ def fold(
     """
     hashed, symbols = check_options(prefilter, identity)
     all_objects = list(objects)
+    # Indices of the objects that have sections; `search` yields indices of this list.
     rows = [row for row, i in enumerate(all_objects) if i.headers or i.targets or i.primary]
     items = [all_objects[row] for row in rows]
     tally = Tally()
@@ -81,7 +82,8 @@ def _fold_by_walk(
 ) -> Iterator[tuple[int, int | None, Verdict | None]]:
     """Compare each object with the kept ones in order, without hashes.
 
-    Yields row, reference (None if kept) and verdict of each object.
+    Yields row, reference (the row of the object that accepts it, None if kept) and verdict of each
+    object.
     """
     kept_objects = KeptObjects()
     for row, item in enumerate(items):
@@ -101,7 +103,7 @@ def _find_first_accepting(
 ) -> tuple[int | None, Verdict | None]:
     """Return the row of the first kept object that accepts `item`, and the last verdict.
 
-    The row is None if none accepts, and the verdict too if no object is kept yet.
+    The row is None if none accepts; both are None if `kept_objects` is empty.
     """
     position, last, total = kernel.find_first_accepting(
         kept_objects.vectors, item.vectors, symbols=symbols
@@ -127,14 +129,14 @@ def _fold_by_index(
     # If all objects have symbols, an object with symbols private to its file neither accepts
     # another one nor folds.
     skips_private = symbols and all(item.has_symbols for item in items)
-    last: int | None = None
+    last: int | None = None  # row of the object that was kept last
     for row, item in enumerate(items):
         eligible = not skips_private or item.vectors.is_self_contained
-        verdicts: dict[int, Verdict] = {}
+        verdicts: dict[int, Verdict] = {}  # by row of the kept object that `item` is compared with
         twin = None
         if eligible and index.needs_walk(item):
-            # The index cannot tell which of these accepts it, so native code tries them in order,
-            # up to the first that does.
+            # The index cannot tell which candidate accepts `item`, so native code tries them in
+            # order, up to the first that does.
             candidates = index.candidates(item)
             twin, walked = _find_first_accepting(items, candidates, item, tally, symbols=symbols)
             if walked is not None:

@@ -114,7 +114,8 @@ class FoldIndex:
     def __init__(self, objects: list[MercuryObject], tally: Tally) -> None:
         self.objects = objects
         self.tally = tally
-        # All kept objects by numbers of headers and targets; the trees by signature.
+        # The added objects by numbers of headers and of targets. Those that repeat no key are also
+        # in forests, by the first four numbers of their signature.
         self.by_count: dict[tuple[int, int], KeptObjects] = {}
         self.forests: dict[tuple[int, ...], Forest] = {}
 
@@ -130,7 +131,7 @@ class FoldIndex:
         return not distinct and headers + targets <= MOST_WALKED_ROWS
 
     def candidates(self, item: MercuryObject) -> KeptObjects:
-        """Return the kept objects with the same numbers of headers and targets."""
+        """Return the kept objects with as many headers and targets as `item`."""
         return self.by_count.get(item.signature()[:2]) or KeptObjects()
 
     def find(self, item: MercuryObject) -> list[int]:
@@ -145,6 +146,7 @@ class FoldIndex:
         tree = forest.trees.get(shape)
         rows = [] if tree is None else self._leaf(tree.root, item)[0].rows
         if len(forest.trees) > (tree is not None):
+            # Rows of `forest.shapes` in which no section is smaller than in `item`.
             covering_shapes = find_covering_shapes(forest.shapes, shape)
             if covering_shapes:
                 trees = [forest.trees[forest.shapes[other]] for other in covering_shapes]
@@ -152,7 +154,7 @@ class FoldIndex:
         return rows
 
     def add(self, row: int, verdicts: dict[int, Verdict]) -> None:
-        """Add object `row`, which is kept: `verdicts` are its comparisons with other objects."""
+        """Add object `row`, which is kept; `verdicts` has its comparisons, by row of the other."""
         item = self.objects[row]
         signature = item.signature()
         self.by_count.setdefault(signature[:2], KeptObjects()).add(row, item)
@@ -195,7 +197,7 @@ class FoldIndex:
 
 
 def _branching_point(verdict: Verdict) -> BranchingPoint | None:
-    """Return the section whose digest distinguishes the two objects; None if no section does."""
+    """Return the section whose digest distinguishes the objects of `verdict`; None if none does."""
     index = verdict.index
     if index is not None and verdict.reason_row == FoldOutcome.BYTES_DIFFER:
         return 1, index

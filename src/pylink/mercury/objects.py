@@ -111,7 +111,7 @@ class MercuryObject:
     def from_cubin(cls, data: Buffer, name: str = "") -> MercuryObject:
         """Make the vectors of a cubin's Mercury sections, with the symbols they refer to.
 
-        Payloads are views of `data`, not copies. Raises MalformedCubin.
+        Payloads are views of `data`, or of one copy if it is writable. Raises MalformedCubin.
         """
         view = memoryview(_freeze_payload(data))
         return cls.from_sections(sections_of(view, name or "cubin"), view, name)
@@ -122,7 +122,7 @@ class MercuryObject:
     ) -> MercuryObject:
         """Make the vectors of a file's sections, in order; their offsets are those in `contents`.
 
-        The vectors are empty without Mercury sections. Raises MalformedCubin.
+        The vectors are empty without Mercury sections that are compared. Raises MalformedCubin.
         """
         file = name or "cubin"
         families = [family_of(section.name) for section in sections]

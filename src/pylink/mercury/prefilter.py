@@ -1,4 +1,4 @@
-"""Digests of sections, computed with XXH3 only if sizes are equal, and once per section."""
+"""Digests (XXH3 hashes) of the sections of Mercury objects, computed at first use and kept."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
         def count_digests(self, sections: int, size: int) -> None: ...
 
 
-# Ways to find objects and sections that may be equal: by hashes, or by comparing all.
+# Values of --prefilter: objects and sections that may be equal are found by hashes, or by comparing
+# all.
 PREFILTERS = ("xxh3", "none")
 
-# Digests are passed to native code in batches that stay in the processor's cache.
+# Most digests passed to native code in one call: a batch stays in the processor's cache.
 DIGESTS_PER_CALL = 1024
 
 
@@ -29,7 +30,7 @@ def digests_of(payloads: list[Payload]) -> list[int]:
 
 
 def primary_digest(item: MercuryObject, row: int, tally: Counter) -> int:
-    """Return the digest of one primary entry; compute and count it (`tally`) on first use."""
+    """Return the digest of `item.primary[row]`; on first use compute it and count it in `tally`."""
     digest = item.digests.get(row)
     if digest is None:
         payload = item.primary[row]
@@ -39,7 +40,10 @@ def primary_digest(item: MercuryObject, row: int, tally: Counter) -> int:
 
 
 def target_digest(item: MercuryObject, row: int, tally: Counter) -> int:
-    """Return the digest of one relocation target's payload; compute and count it on first use."""
+    """Return the digest of the relocation section `item.targets[row]`.
+
+    On first use it is computed, and counted in `tally`.
+    """
     digest = item.vectors.digest(row)
     if digest is None:
         fill_targets(item, [row], tally)
@@ -49,7 +53,7 @@ def target_digest(item: MercuryObject, row: int, tally: Counter) -> int:
 
 
 def fill_targets(item: MercuryObject, rows: list[int], tally: Counter) -> None:
-    """Compute the digests of relocation targets `rows`, none of which has one yet."""
+    """Compute and count the digests of the `rows` of `item.targets`, none of which has one yet."""
     for start in range(0, len(rows), DIGESTS_PER_CALL):
         batch = rows[start : start + DIGESTS_PER_CALL]
         payloads = [item.targets[row][1] for row in batch]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pylink.facts.outcomes import FoldOutcome
 
+# Codes of rejections: contents, relocation sections (targets) or section headers differ.
 CODE_DATA = 17
 CODE_TARGETS = 18
 CODE_HEADERS = 19
@@ -49,7 +50,8 @@ REASONS: dict[int, tuple[int, int | None, str]] = {
 }
 # fmt: on
 
-# Short reasons for a table of what blocks folding; the name of the entry follows.
+# Short reasons for a table of what blocks folding. `blocker_of` (pylink.dedup.analysis) appends the
+# family of the section, if known.
 BLOCKERS = {
     FoldOutcome.ACCEPTED: "",
     FoldOutcome.BYTES_DIFFER: "other bytes",

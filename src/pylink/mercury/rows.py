@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 class FoldRow(NamedTuple):
     """The decision of deduplication on a cubin with Mercury sections, with the reason.
 
-    `sections` and `size` are number and bytes of its Mercury sections, None if it was not compared.
-    `folds_into` is the cubin whose sections replace its own, None if it is kept. `compared_with` is
-    the cubin of the last comparison. `code` is 0 if it folds. `stage`, `entry` (a section) and
-    `offset` say which stage rejected, and where.
+    `sections` and `size` are number and bytes of its Mercury sections that deduplication compares,
+    None if it was not compared. `folds_into` is the cubin whose sections replace its own, None if
+    it is kept. `compared_with` is the other cubin of its last comparison. `code` is 0 if it folds.
+    `stage`, `entry` (a section) and `offset` say which stage rejected, and where.
     """
 
     name: str
@@ -36,7 +36,7 @@ class FoldRow(NamedTuple):
 
 
 def fold_row(name: str, folds_into: str | None, verdict: Verdict | None) -> FoldRow:
-    """Make the row of one cubin; `verdict` is the result of its last comparison."""
+    """Make the row of one cubin; `verdict` is that of its last comparison, if any."""
     if verdict is None:
         return FoldRow(name, None, None, folds_into, None, None, None, None, None, None)
     item = verdict.candidate

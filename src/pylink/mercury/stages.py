@@ -1,4 +1,4 @@
-"""Compares one candidate with one reference."""
+"""Compares the Mercury sections of one file, the candidate, with those of a reference."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 # Values of --identity: a fold requires equal symbols and bytes, or only equal bytes.
 IDENTITIES = ("symbols", "bytes")
-EXCERPT_SIZE = 8  # bytes that a reason shows of entries that differ
-# Words for the kinds of symbols that `Vectors.symbol` returns.
+EXCERPT_SIZE = 8  # most bytes that a reason shows, from the first difference on
+# By the kind of a symbol, which `Vectors.symbol` returns: the words in front of its name.
 SYMBOL_KINDS = ("no symbol", "symbol", "the start of", "a symbol of its own file,")
 
 
@@ -26,7 +26,7 @@ class Verdict:
     The candidate folds if the sections of the reference can replace its own. `code` is 0 (fold), 17
     (data), 19 (section headers) or 18 (relocation targets); `stage` is the stage that rejects (1, 2
     or 3), or None; `index` is the failing entry of the candidate's vector, None if no single entry
-    fails. `digests` sections with `digest_bytes` were hashed.
+    fails. For the comparison, `digests` sections were hashed, `digest_bytes` bytes in total.
     """
 
     __slots__ = ("_result", "candidate", "digest_bytes", "digests", "reference")
@@ -151,7 +151,8 @@ class Tally:
     """The work of many comparisons, summed on demand.
 
     `compared` has a verdict for each comparison. If native code compares a candidate with several
-    objects in one call, they have one verdict together, with the work of all.
+    objects in one call, they have one verdict together, with the work of all. `results` has what
+    native code returned, and `pairs` counts the compared pairs of objects.
     """
 
     __slots__ = ("compared", "digest_bytes", "digests", "pairs", "results")
@@ -198,8 +199,8 @@ def compare(
 
     `prefilter` is "xxh3" (counterparts of headers and relocation sections are found by hash and
     confirmed by their fields and bytes) or "none" (linear search); the verdict is the same.
-    `identity` is "symbols" (equal symbol numbers must be equal symbols, if both objects have a
-    symbol table) or "bytes".
+    `identity` is "symbols" (a symbol number that relocations use must mean equal symbols in both
+    objects, if both have a symbol table) or "bytes".
     """
     hashed, symbols = check_options(prefilter, identity)
     return decide(reference, candidate, hashed=hashed, symbols=symbols)
@@ -213,7 +214,7 @@ def decide(
     hashed: bool = True,
     symbols: bool,
 ) -> Verdict:
-    """Decide whether `candidate` folds into `reference`, and add the work to `total`.
+    """Decide whether `candidate` folds into `reference`, and add the work to `total`, if given.
 
     `hashed` and `symbols` are the values that `check_options` returns.
     """

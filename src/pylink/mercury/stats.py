@@ -17,7 +17,9 @@ NAMES = (
 
 
 class Stats:
-    """Counts of one comparison or of a whole build; equal if all counts except for times are.
+    """Counts of one comparison or of a whole build.
+
+    Two `Stats` are equal if all their counts are, whatever their times.
 
     pairs               comparisons of a candidate with a reference
     memcmp_calls        comparisons of two payloads
@@ -25,8 +27,8 @@ class Stats:
                         difference
     bytes_offered       sum of the sizes of the compared payloads
     twin_probes         reference rows examined in stages 2 and 3
-    prefilter_hits      rows found by hash that were the twin
-    false_positives     rows found by hash that were not
+    prefilter_hits      reference rows found by hash that were equal to the candidate's row
+    false_positives     reference rows found by hash that were not equal to it
     digests             sections hashed with XXH3
     digest_bytes        bytes of hashed sections
     stage_ns            nanoseconds spent in stages 1, 2 and 3; symbols are checked in stage 3
@@ -56,6 +58,7 @@ class Stats:
         return {name: getattr(self, name) for name in NAMES}
 
     def as_dict(self) -> dict[str, int | list[int]]:
+        """Return all counts and times, for JSON."""
         return {**self.counts(), "stage_ns": list(self.stage_ns)}
 
     def __eq__(self, other: object) -> bool:

@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.options.table import Value
 
+# Values of --Ofast-compile.
 FAST_COMPILE_VALUES = ("0", "min", "mid", "max")
 
 # Conflicts: an option, a second one, whether the second must be absent (True) or present (False)
-# beside the first, and the spelling of both in the message.
+# beside the first, and the words of the message for the first and for what it conflicts with.
 CONFLICTS = (
     ("suppress_debug_info", "debug", False, "-suppress-debug-info", "no -g"),
     (
@@ -27,7 +28,7 @@ CONFLICTS = (
     ("use_host_info", "ignore_host_info", True, "-use-host-info", "-ignore-host-info"),
 )
 
-# Options whose number must not be negative.
+# Options whose number must not be negative, with their spelling in the message.
 COUNT_OPTIONS = (("threads", "--threads"), ("tool_timeout", "--tool-timeout"))
 
 # Options that need link-time optimization, with nvlink's spelling.
@@ -52,6 +53,7 @@ def check(
 ) -> None:
     """Refuse, with a fatal diagnostic, options that a link cannot use; report ignored ones.
 
+    `has_inputs` says that there are inputs besides -l, `needs_output` that -o is required.
     `toolkit` is the release of the toolkit whose linker pylink replaces. `spellings` says, by
     attribute, how the user spelled options that not all releases have. Without `needs_nvvmpath` a
     link with link-time optimization may lack --nvvmpath: it uses the installed libraries.
@@ -114,7 +116,11 @@ def _check_counts(values: Mapping[str, Value], sink: Sink) -> None:
 
 
 def _check_compiling(values: Mapping[str, Value], sink: Sink, *, needs_nvvmpath: bool) -> None:
-    """Refuse options of link-time optimization that contradict each other or have no effect."""
+    """Check the options of link-time optimization (LTO).
+
+    Refuses them without -dlto or -lto, LTO without a required --nvvmpath, contradictions, and an
+    unknown value of --Ofast-compile.
+    """
     partial = values.get("force_partial_lto") or values.get("relocatable_link")
     if not (values.get("link_time_opt") or values.get("dlto")):
         for attribute, option in LTO_OPTIONS:

@@ -1,4 +1,4 @@
-"""The commands of the program besides `link`, with their purpose and module.
+"""The commands of the program, with their purpose and module; `link` has no module.
 
 Each module has a `main` that takes the remaining arguments. A module with a `parser` has its
 options described in help, completions and manual pages.
@@ -11,7 +11,7 @@ class Command:
     """One command: its arguments (`usage`), its purpose (`about`), and the names of two modules.
 
     `main` is the module with the function `main`, empty for `link`. `parser` is the module with the
-    function `parser`: None means that it is the same module, empty that there is no such function.
+    function `parser`, empty if there is no such function; the argument None means the same module.
     """
 
     __slots__ = ("about", "main", "parser", "usage")

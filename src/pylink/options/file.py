@@ -13,9 +13,9 @@ def split_arguments(text: str, sink: Sink) -> list[str]:
     """Split the text of an options file into arguments.
 
     Blanks separate arguments except between double quotes. A backslash is removed, and the next
-    character does not separate or quote. If that character is a double quote, it is removed, too,
-    unless an escaped backslash is in front of it. Single quotes and `#` are ordinary characters. A
-    NUL ends the text.
+    character does not separate or quote. Double quotes are removed, even escaped ones, except
+    directly after an escaped backslash. Single quotes and `#` are ordinary characters. A NUL
+    ends the text. An unmatched quote or a backslash at the end is a fatal diagnostic.
     """
     text = text.partition("\0")[0]
     if '"' not in text and "\\" not in text:
@@ -54,8 +54,8 @@ def split_arguments(text: str, sink: Sink) -> list[str]:
 def split_items(text: str, sink: Sink) -> list[str]:
     """Split a list argument into items: commas separate them except between double quotes.
 
-    Spaces and tabs around an item are stripped, even in quotes, and empty items are dropped. A
-    backslash is an ordinary character.
+    Spaces and tabs around an item are stripped, even in quotes, and empty items are dropped. Double
+    quotes are removed, except directly after a backslash, which is otherwise an ordinary character.
     """
     items: list[str] = []
     start = 0
@@ -74,7 +74,7 @@ def split_items(text: str, sink: Sink) -> list[str]:
 
 
 def unquote(text: str) -> str:
-    """Return the text without double quotes, except for quotes after a backslash."""
+    """Return the text without double quotes, except for quotes directly after a backslash."""
     if '"' not in text:
         return text
     lines = [

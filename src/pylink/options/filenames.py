@@ -11,7 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.options.table import Value
 
-# Options that name files beside the output.
+# Attributes of pylink's own options that name a file to write. In names of nvlink's options, such
+# as --time, %a and %o are not replaced.
 SIDE_OPTIONS = tuple(
     option.attribute for option in OPTIONS if option.writes and option.recorded == NEVER
 )
@@ -23,7 +24,8 @@ NO_OUTPUT = "linked"
 def expand_names(values: dict[str, Value], output: str | None = None) -> None:
     """Replace %a by the target, %o by the output file and %% by a percent sign, in file names.
 
-    `output` replaces %o in a link that has no output file of its own.
+    `values` are changed in place. `output` replaces %o in a link that has no output file of its own
+    (default: NO_OUTPUT).
     """
     for attribute in SIDE_OPTIONS:
         name = values.get(attribute)

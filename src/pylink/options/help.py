@@ -19,7 +19,8 @@ Options
 =======
 """
 
-# The options that `--help` prints; `pylink help link` prints all.
+# By long name: the options that `pylink --help` prints, with descriptions that fit on a line.
+# `pylink help link` prints all options.
 COMMON = {
     "arch": "Architecture to link for, such as sm_90a (required).",
     "output-file": "Output file (required).",
@@ -298,7 +299,7 @@ def help_text(tool: str) -> str:
 
 
 def options_text() -> str:
-    """Return the section of options, without the ones that are not built, in alphabetical order."""
+    """Return the section of options in alphabetical order, without those that pylink refuses."""
     built_options = sorted(
         filter(lambda option: option.built, OPTIONS), key=lambda option: option.long.lower()
     )
@@ -337,9 +338,10 @@ def linkable_choices(option: Option) -> list[str]:
 
 
 def version_text(tool: str, release: str | None = None) -> str:
-    """Return the version of pylink, and of the nvlink that it follows.
+    """Return the text of --version: the version of pylink, and of the nvlink that it follows.
 
-    `release` is the CUDA release of that nvlink. Without it, the text names the oldest that a link
+    `tool` is the name under which the program was started, pylink or nvlink. `release` is the
+    CUDA release of the followed nvlink. Without it, the text names the oldest nvlink that a link
     follows by default, although a link of newer objects follows a newer one.
     """
     row = BY_NAME[release] if release in FOLLOWED_NAMES else OLDEST_DEFAULT

@@ -52,11 +52,12 @@ class Options:
     `recorded` is the options field of `.note.nv.tkinfo` (the tool note), `recorded_output` the name
     of the output in it, empty without -g. `compiles` says that PTX and LTO-IR are compiled; without
     it they are an error. `allows_no_code` permits inputs without code for this target. `subject` is
-    the name of the result in reports. `nvlink` is the value of `nvlink_version`, else the linker of
-    the toolkit that pylink is in, by a name of `pylink.facts.releases`; `follows` is its release
-    of CUDA.
+    the name of the result in reports. `nvlink` names the release of nvlink to follow, as in
+    `pylink.facts.releases`: the value of `nvlink_version`, else the release of the toolkit whose
+    linker pylink replaces, else None. `follows` is its release of CUDA, without a patch level.
 
-    Annotated are the options that code reads here; the command line handles the others.
+    The annotations below are the options that code reads from this object. The command line handles
+    the others.
     """
 
     __slots__ = (

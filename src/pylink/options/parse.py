@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Identity = tuple[int, int]  # device and inode
 
 # Greatest depth of options files in options files (nvlink allows 15), and greatest number of files
-# that are opened: N files, each of which names the next one twice, would count as 2**N.
+# that are opened in total: of N files that each name the next one twice, 2**N would be opened.
 MAX_DEPTH = 200
 MAX_FILES = 1 << 14
 MAX_SIZE = 1 << 28  # bytes of one file
@@ -36,9 +36,9 @@ class CommandLine:
 
     An attribute is the long name of an option with underscores. `whole_inputs` and
     `whole_libraries` say for each input, and each value of -l, whether all members of an archive
-    are linked. `files` are the options files in the order of opening. `lists` collects values of
-    list options until all arguments are read. `spellings` says, by attribute, how the user spelled
-    options that not all releases have.
+    are linked. `files` are the options files, also those of @FILE, in the order of opening. `lists`
+    collects values of list options until all arguments are read. `spellings` says, by attribute,
+    how the user spelled options that not all releases have.
     """
 
     __slots__ = (
@@ -62,7 +62,7 @@ def parse(
 ) -> CommandLine:
     """Read all arguments; an error is a fatal diagnostic.
 
-    They are added to `line`, so that a caller has the first ones even after an error. `environment`
+    They are added to `line`, so that a caller has those before an error even then. `environment`
     is the value of PYLINK_OPTIONS, whose options come before those of `argv`.
     """
     line = line or CommandLine()
@@ -144,7 +144,8 @@ def read_argument(
 ) -> int:
     """Read the argument at `position`, and its value if that is the next argument.
 
-    Returns the position after both.
+    Returns the position of the next argument to read. For @FILE and --options-file, the arguments
+    in the files are read, too. `outer_files` and `lenient` are those of `_parse_arguments`.
     """
     argument_text = argv[position]
     position += 1
@@ -190,7 +191,7 @@ def read_argument(
 def _parse_file(
     file: str, line: CommandLine, sink: Sink, outer_files: tuple[Identity, ...], *, lenient: bool
 ) -> None:
-    """Read the arguments of an options file as if they were in place of the one that names it."""
+    """Read the arguments of an options file as if they replaced the argument that names it."""
     line.files.append(file)
     if len(outer_files) == MAX_DEPTH or len(line.files) > MAX_FILES:
         sink.fatal("too-many-options-files", file=file)
@@ -266,7 +267,7 @@ def _store(option: Option, text: str, line: CommandLine, sink: Sink) -> None:
 
 
 def parse_number(text: str, sink: Sink) -> int:
-    """Parse a 32-bit number in C notation; a fatal diagnostic if it is out of range."""
+    """Parse a signed 32-bit number like `_parse_integer`; a fatal diagnostic if out of range."""
     number = _parse_integer(text, sink)
     if not -(1 << 31) <= number < 1 << 31:
         sink.fatal("integer-range", value=text)
@@ -274,7 +275,7 @@ def parse_number(text: str, sink: Sink) -> int:
 
 
 def _parse_integer(text: str, sink: Sink) -> int:
-    """Parse a number in C notation: decimal, 0x or 0 for octal; an empty text is 0."""
+    """Parse a number in C notation: decimal, octal after 0, hexadecimal after 0x; empty is 0."""
     digits = text.lstrip(" \t\n\v\f\r")
     negative = digits.startswith("-")
     if digits[:1] in ("-", "+"):

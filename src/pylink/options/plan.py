@@ -1,4 +1,4 @@
-"""The files that a link will write: none of them may be an input, or be written twice.
+"""The files that a link will write: none of them may be an input, or the file of two options.
 
 Files are compared by device and inode, so links and relative names do not matter. Outputs that do
 not exist yet are compared by their directory and their name in it. The plan finds outputs by the
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Identity = tuple[int, int]  # device and inode
     OutputIdentity = (
         tuple[int, int] | tuple[int, int, str]
-    )  # of a file, or of its directory and its name
+    )  # device and inode of a file, or those of its directory and the file's name in it
 
 # Options of outputs that a failed link writes, too, maybe before it opens an input.
 REPORTS = ("--diag-log", "--reproduce", "--sarif-output")
@@ -46,9 +46,9 @@ class OutputPlan:
     """The files of one link.
 
     `outputs` will be written; `opened` are the options files that were read. `members` maps the
-    file of each thin archive that was read to the files of its members. `root` is the directory
+    name of each thin archive that was read to the files of its members. `root` is the directory
     that stands for `/` in absolute names of members, if a link is reproduced. `refused` are outputs
-    that would have destroyed a file.
+    that would have destroyed an input.
     """
 
     __slots__ = ("_existing_outputs", "members", "opened", "outputs", "refused", "root")
@@ -61,9 +61,9 @@ class OutputPlan:
         *,
         opened: Iterable[str] = (),
     ) -> None:
-        """Find the outputs in option values; an output that is written twice is a fatal error.
+        """Find the outputs in option values; two outputs in one file are a fatal error.
 
-        An output that was `opened` already, such as an options file, is a fatal error, too.
+        An output that is one of the options files `opened` is a fatal error, too.
         `inputs` are checked now only if there are outputs that are written before the inputs are
         opened.
         """
@@ -102,7 +102,7 @@ class OutputPlan:
                 )
 
     def existing_outputs(self, *, again: bool = False) -> dict[Identity, Output]:
-        """Return the outputs that exist, by device and inode.
+        """Return the outputs that exist as regular files, by device and inode.
 
         The answer of the first call is kept; `again` looks at the files again.
         """
@@ -131,7 +131,7 @@ class OutputPlan:
             self.refuse(output, file, sink)
 
     def refuse(self, output: Output, file: str, sink: Sink) -> NoReturn:
-        """Report that `output` would destroy `file`; drop the diagnostics renderer of `output`."""
+        """Report that `output` would destroy `file`; drop the renderers that write to it."""
         self.refused.append(output)
         for renderer in [renderer for renderer in sink.renderers if renderer.path == output.path]:
             renderer.discard()

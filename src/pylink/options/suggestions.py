@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic
     from pylink.options.table import Value
 
-# Prefixes of options of tools that are often called together with the linker.
+# By tool that is often called together with the linker: prefixes of its options.
 OTHER_TOOLS = {
     "nvcc": ("-O", "-dc", "-dlink", "-rdc", "-gencode", "--generate-code", "-std", "-Xcompiler"),
     "the host linker": ("-Wl,", "-rpath", "-soname"),
 }
 
-# Number of similar names that a note lists.
+# Greatest number of similar names that a note lists.
 MOST_MATCHES = 5
 
 
@@ -50,7 +50,10 @@ def suggest_option(diagnostic: Diagnostic) -> None:
 
 
 def suggest_value(diagnostic: Diagnostic) -> None:
-    """Add notes on an invalid value: the allowed values, and the most similar of them."""
+    """Add notes on an invalid value: the allowed values, and the most similar of them.
+
+    An architecture that CUDA dropped or renamed gets a note on that instead of the similar value.
+    """
     from pylink.options.help import linkable_choices
     from pylink.options.table import BY_ATTRIBUTE
 
@@ -128,7 +131,7 @@ def _closest_names(typed: str, names: Iterable[str]) -> list[str]:
 def refuse_unknown_command(word: str, values: Mapping[str, Value], sink: Sink) -> None:
     """Refuse a first argument that was probably meant as a command, not as an input.
 
-    It names no file, and is either similar to a command or there is no -arch.
+    That is a `word` that names no file, if it is similar to a command or -arch is missing.
     """
     if os.path.lexists(word):
         return

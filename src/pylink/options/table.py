@@ -11,9 +11,9 @@ from pylink.facts.target import NAMES
 
 # Values of the column `takes`: the argument that an option takes.
 FLAG = "flag"  # none
-TEXT = "text"  # one argument, unquoted
+TEXT = "text"  # one argument, taken as it is
 NUMBER = "number"  # a 32-bit integer in C notation
-SIZE = "size"  # bytes in C notation, of any size
+SIZE = "size"  # a number of bytes in C notation, without a limit
 TRUTH = "truth"  # true or false
 LIST = "list"  # items between commas; a repeated option adds more
 
@@ -26,6 +26,7 @@ ALWAYS = "always"
 DEBUG = "debug"  # only with -g
 NEVER = "never"
 
+# The value of an option in `Options`; None for one with an argument that is not given.
 Value = bool | int | str | tuple[str, ...] | None
 
 # Allowed values of options; HOST_SCRIPTS are those of -gen-host-linker-script.
@@ -42,10 +43,10 @@ class Option:
     `takes` and `recorded` are constants of this module: the sort of argument, and when the tool
     note names the option. `choices` are the allowed values; `implied` is the value without an
     argument; `joined` allows `-lfoo`; `built` is False for an option of nvlink that this version
-    refuses; `since` is the first release of nvlink that has it, empty for all; `in_call` is False
-    for an option that calls from Python do not have; `writes`, if not empty, says that the argument
-    is a file to write, which must not be an input (see `pylink.options.plan`). `attribute` is the
-    name in `Options` and in the Python interface.
+    refuses; `since` is the first release of nvlink that has it, empty if each release or only
+    pylink has it; `in_call` is False for an option that calls from Python do not have; `writes`, if
+    not empty, says that the argument is a file to write, which must not be an input (see
+    `pylink.options.plan`). `attribute` is the name in `Options` and in the Python interface.
     """
 
     __slots__ = (
@@ -220,7 +221,8 @@ OPTIONS = (
     Option("pass-remarks-with-hotness", "", recorded=NEVER),
     Option("pass-remarks-hotness-threshold", "", NUMBER, recorded=NEVER),
     Option("pass-remarks-why-live", "", TEXT, recorded=NEVER),
-    # Options for the optimizer, as compiler drivers have them; pylink takes those for remarks.
+    # Options for the optimizer, as compiler drivers have them; pylink takes those for remarks and
+    # traces.
     Option("Xopt", "Xopt", LIST, recorded=NEVER),
 )
 

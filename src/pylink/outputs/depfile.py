@@ -1,6 +1,7 @@
-"""--depfile: a rule for make and Ninja that names every file a link read.
+"""--depfile: a rule for make and Ninja that names the inputs and options files of a link.
 
-Response files (@FILE) are omitted: build systems create them for one command and then remove them.
+The members of thin archives are named, too. Response files (@FILE) are omitted: build systems
+create them for one command and then remove them.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ def write_host_script(kind: str, file: str | None, sink: Sink, *, verbose: bool 
     """Write a script of this kind to the file, or without one to standard output.
 
     `lcs-aug` extends the script of the host linker; `lcs-abs` replaces it and starts with a copy.
+    `verbose` prints the commands that find that script.
     """
     text = SECTIONS
     if kind == "lcs-abs":
@@ -44,7 +45,7 @@ def _default_script(sink: Sink, *, verbose: bool) -> str:
     linker_output = _run(["ld", "--verbose", *flags], verbose=verbose)
     if linker_output is None or banner is None:
         sink.fatal("host-script-failed")
-    # After the banner come two lines, of which the second is of equal signs, then the script, then
+    # `ld --verbose` prints the banner, a line of text, a line of equal signs, the script, and
     # another line of equal signs.
     banner_lines = set(banner.splitlines())
     lines = [line for line in linker_output.splitlines() if line not in banner_lines]

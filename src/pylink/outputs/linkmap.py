@@ -65,12 +65,13 @@ def map_lines(placed: Placed) -> Iterator[str]:
 def _section_lines(placed: Placed) -> Iterator[str]:
     """Yield a line per output section, followed by one per input section in it.
 
-    A cubin has no addresses before it is loaded: `Address` is sh_addr, 0 in all sections.
-    Input sections are listed with their offset in the output section, or with "-" if the linker
-    rewrites the section. An output section without inputs is created by the linker.
+    A cubin has no addresses before it is loaded: `Address` is sh_addr, 0 in all sections. Input
+    sections are listed with their offset in the output section, or with "-" if the linker makes the
+    bytes of the output section. An output section without inputs is created by the linker.
     """
     merged = placed.merged
     objects = merged.objects
+    # By output section: offset in it, and number, of each of its input sections.
     contributions = defaultdict(list)
     for number, (out_number, offset_in_output) in enumerate(
         zip(merged.out_of, merged.base, strict=True)
@@ -120,7 +121,10 @@ def _symbol_lines(objects: Objects, symbol: int, size: int, reason: str) -> Iter
 
 
 def _first_callers(placed: Placed) -> dict[int, int]:
-    """Map functions to the first other live one that calls them directly, as rows of `entities`."""
+    """Map functions to the first live function, except themselves, that calls them directly.
+
+    Functions are rows of `entities`. Those without such a caller are omitted.
+    """
     merged = placed.merged
     callers: dict[int, int] = {}
     live = [flags & EntityFlag.LIVE for flags in merged.entities.column("flags")]

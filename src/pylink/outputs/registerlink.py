@@ -1,4 +1,4 @@
-"""The file of --register-link-binaries: a macro call for every object that was linked."""
+"""The header of --register-link-binaries, which registers every object that was linked."""
 
 from __future__ import annotations
 
@@ -94,7 +94,9 @@ def register_text(
     stay), with an underscore for every byte that is not an ASCII letter or digit. `anchors` has the
     ids of modules whose wrapper is hidden in a library, each with the name of a symbol that the
     library exports, or an empty name. `lent` has the ids of modules that other files register, too.
-    `optional` has the ids in `listed` that this file registers only if it contains the modules.
+    `optional` has the ids in `listed` that another file registers, too. If the program or library
+    made with this header contains such a module, it is registered with its own callback, else like
+    a lent one.
     """
     lines = [f"#define NUM_PRELINKED_OBJECTS {len(listed) + len(lent)}\n"]
     if lent or optional:

@@ -1,8 +1,9 @@
 """--reproduce: an archive of all files that a link read, which `pylink reproduce` links again.
 
 A Zstandard-compressed tar file: `manifest.json`, and below `root` every file at its absolute path,
-so that relative names keep their meaning. Absolute names in the manifest are rewritten to lead to
-`root` from the working directory; `restore_paths` undoes this.
+so that relative names keep their meaning. Inputs that were in memory are below `data`. Absolute
+names in the manifest are rewritten to lead to `root` from the working directory; `restore_paths`
+undoes this.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ MANIFEST = "manifest.json"
 ROOT = "root"  # the directory of the archive that stands for /
 DATA = "data"  # the directory of inputs that were not files
 
-# Options that name files or directories, besides those with the column `writes`.
+# Options that name files or directories, besides `options_file` and those with the column `writes`.
+# In the manifest, names of READ_PATHS lead into the archive; those of TOOL_PATHS stay as they are.
 READ_PATHS = ("library_path", "source_root", "section_folder", "section_folder_recursive")
 TOOL_PATHS = ("nvvmpath", "ptxas_path")
 
@@ -94,7 +96,10 @@ class Reproducer:
         self._directory = working_directory() or "/"
 
     def write(self, sink: Sink) -> None:
-        """Write the archive; a fatal diagnostic on failure."""
+        """Write the archive; a fatal diagnostic on failure.
+
+        Writes nothing if the plan refused the archive, which would have destroyed an input.
+        """
         path = str(self._options.reproduce)
         if any(output.path == path for output in self._plan.refused):
             return
@@ -132,7 +137,7 @@ class Reproducer:
     def _pack(self, archive: tarfile.TarFile, files: Sequence[str]) -> None:
         """Add the manifest, directories, inputs in memory, and files to the archive."""
         up_path = up_to_root(self._directory)
-        file_paths = {}
+        file_paths = {}  # by path in the archive: the name of a file
         directories = dict.fromkeys(_directories_to(self._directory, ""))
         not_packed = []  # files that the archive lacks, with the reason
         for file in files:
@@ -253,9 +258,9 @@ def pack_after(reproducer: Reproducer, sink: Sink, *, failed: bool) -> None:
 
 
 def _directories_to(base: str, name: str) -> list[str]:
-    """Return the directories in the archive on the way to `name`, a path relative to `base`.
+    """Return the directories in the archive on the way to `name`, which is relative to `base`.
 
-    Each of them must exist for `..` to work.
+    `name` itself is the last. Each of them must exist for `..` to work.
     """
     path = os.path.join(base, name)
     parts = path.split("/")
@@ -285,8 +290,8 @@ def _add_bytes(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     archive.addfile(row, io.BytesIO(data))
 
 
-# Options that `pylink reproduce` never takes from a manifest: outputs, programs and plug-ins, and
-# files that the link no longer needs.
+# Options that `pylink reproduce` never takes from a manifest: outputs, paths of programs, settings
+# of reports, whose rules are programs, and options files, whose options are in the manifest.
 IGNORED_OPTIONS = frozenset(
     [option.attribute for option in OPTIONS if option.writes]
     + ["options_file", "reproduce", "rule", "section", "set", "metrics"]

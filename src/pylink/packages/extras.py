@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# The extra that installs a module; modules that are not listed are in REPORT.
+# By module: the extra that installs it. Modules that are not listed are in the extra REPORT.
 EXTRAS = {
     "distributed": "fleet-dask",
     "duckdb": "fleet",
@@ -53,6 +53,9 @@ def install_advice(module: str, purpose: str = "this", extra: str = "") -> str:
 
 
 def reason_of_import(error: ImportError) -> str:
-    """Return why a command cannot run: the error's text if it has a remedy, or what to install."""
+    """Return why a command cannot run: the error's text, or what to install.
+
+    The text is returned if it says what to install, or if the error names no module.
+    """
     has_advice = "pip install" in str(error) or error.name is None
     return str(error) if has_advice else install_advice(error.name or "")

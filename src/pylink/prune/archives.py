@@ -45,8 +45,8 @@ def read_members(data: bytes, name: str) -> list[Member]:
 def rewrite_members(data: bytes, name: str, rewrite: Callable[[bytes, str], bytes]) -> bytes:
     """Return the archive with each member replaced by `rewrite(bytes, name)`.
 
-    Members of the format itself, such as the symbol index, stand between the members that
-    `read_members` returns. They are copied, and offsets in the index are updated.
+    `read_members` omits the members of the format itself: symbol indices and the table of long
+    names. They are copied, and offsets in an index are updated.
     """
     archive = bytearray(MAGIC)
     headers: dict[int, int] = {}  # new offsets of headers, by old offset

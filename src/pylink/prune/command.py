@@ -81,7 +81,11 @@ def _split_list(text: str) -> tuple[str, ...]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command: 0, or 2 after a message on each file that could not be pruned."""
+    """Run the command and return its exit status.
+
+    It is 0, or 2 for wrong arguments or after a message on each file that could not be pruned. A
+    file that cannot be read or written ends the command; later files stay as they are.
+    """
     return run(parser(), argv, _main, error_status=ERROR)
 
 

@@ -56,7 +56,7 @@ class FatbinEntry:
 
     @property
     def target(self) -> str:
-        """The target, such as `sm_90a`, `compute_80`, `lto_90`, or `kind 4 of 75`."""
+        """The target, such as `sm_90a`, `compute_80`, `lto_90`, or `kind 4 of 75` for another kind."""
         fields = self.fields
         kind, sm, flags = fields.kind, fields.sm, fields.flags
         suffix = suffix_of(flags)
@@ -70,7 +70,7 @@ class FatbinEntry:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """All fields of the header, except those on compression."""
+        """All of the header except the sizes of the payload and the flags of its codec."""
         others = self.fields._replace(
             size=0, packed_size=0, full_size=0, flags=self.flags & ~FLAGS_OF_CODECS
         )
@@ -152,9 +152,10 @@ def make_container(entries: list[FatbinEntry]) -> bytes:
 class Changes:
     """Changes of entries. A key is (number of the container in the file, number of the entry).
 
-    `mode` is the name of the mode in which all remaining entries are compressed again, empty for
-    none; `modes` has those of single entries. `sizes` has the bytes of each entry when the plan was
-    made, to detect a file that changed since.
+    `dropped` has the keys of the entries to remove. `mode` is the name of the mode in which all
+    remaining entries are compressed again, empty for none; `modes` has other modes of single
+    entries. `sizes` has the bytes of each entry, header included, when the plan was made: they show
+    that a file changed since.
     """
 
     dropped: frozenset[tuple[int, int]]

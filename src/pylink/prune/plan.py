@@ -51,7 +51,7 @@ class PruneRequest:
 
 @dataclass
 class PrunePlan:
-    """The changes to one file, its sizes before, and notes for the user."""
+    """The changes to one file, what `pylink.size` measured before them, and notes for the user."""
 
     changes: Changes
     sizes: Sizes
@@ -79,6 +79,7 @@ def make_plan(path: str, data: bytes, request: PruneRequest) -> PrunePlan:
     if sizes.unreadable:
         name, reason = sizes.unreadable[0]
         raise NotPruned(f"{name}: {reason}")
+    # The readable entries of containers.
     leaves = [leaf for leaf in sizes.leaves if leaf.kind not in ("host", "container header")]
     leaves = [leaf for leaf in leaves if leaf.container >= 0 and leaf.kind != UNREADABLE]
     plan = PrunePlan(Changes(frozenset()), sizes)
@@ -106,7 +107,7 @@ def make_plan(path: str, data: bytes, request: PruneRequest) -> PrunePlan:
 
 
 def _key(leaf: Leaf) -> tuple[int, int]:
-    """Return the key of an entry in `Changes`."""
+    """Return the key of an entry in `Changes`: the number of its container, and its own there."""
     return leaf.container, leaf.index
 
 
@@ -128,7 +129,8 @@ def _note_empty_containers(
 ) -> None:
     """Add a note for each container that loses all entries: its kernels cannot run any more.
 
-    A container of relocatable cubins needs no note: a program runs the code of a finished link.
+    A container that had only relocatable cubins needs no note: a program runs the code of a
+    finished link.
     """
     by_container: dict[int, list[Leaf]] = {}
     for leaf in leaves:
@@ -144,7 +146,10 @@ def _note_empty_containers(
 def _selected_reductions(
     sizes: Sizes, rules: tuple[str, ...], plan: PrunePlan
 ) -> Iterator[Reduction]:
-    """Yield the reductions of these rules, and note the condition of each."""
+    """Yield the reductions of these rules, and note the condition of each in `plan`.
+
+    NotPruned for a rule that is not in PRUNABLE.
+    """
     all_lines = reductions(sizes)
     for rule in rules:
         if rule not in PRUNABLE:
@@ -160,10 +165,11 @@ def _selected_reductions(
 def _find_linked_copies(
     path: str, data: bytes, sizes: Sizes, linked: str, plan: PrunePlan
 ) -> list[Leaf]:
-    """Return relocatable cubins that a finished link contains, in units that it registers.
+    """Return the relocatable cubins of a file that the finished link `linked` contains.
 
-    It contains a cubin if it has all its kernels, or all functions of a cubin without kernels. Each
-    other cubin of RELOCATABLE_SECTION stays, which is noted in `plan`.
+    The link contains a cubin if it registers the units of the cubin's member, and has all kernels
+    of the cubin for its target. A cubin without kernels needs all of its functions there. Each
+    other cubin in a RELOCATABLE_SECTION stays, which is noted in `plan`.
     """
     registered = _registered_units(linked)
     both_sizes = measure([linked, path])  # the finished link is file 0
@@ -212,8 +218,8 @@ def _units_without_registration(path: str, data: bytes, registered: set[bytes]) 
     """Return the members with a unit (source file) that the finished link does not register.
 
     By name of a member, the result has the symbol that would register the unit, or other words for
-    a message. An object that is not an archive has the name "". A member that calls no registration
-    counts as unregistered, since nothing shows that its units are in the link.
+    a message. An object that is not an archive has the name "". A member that is not a host object
+    or calls no registration is in the result, too: nothing shows that its units are in the link.
     """
     objects = {"": data}
     if is_archive(data):

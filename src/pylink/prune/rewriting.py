@@ -54,7 +54,10 @@ class Rewriter:
         self._number = 0  # of the next container
 
     def rewrite(self, data: bytes, name: str) -> bytes:
-        """Rewrite a file or a member of an archive; NotPruned if that is impossible."""
+        """Return the new bytes of a file or a member of an archive; NotPruned if impossible.
+
+        Files that are not archives, fat binaries or host ELF files are returned as they are.
+        """
         if is_archive(data):
             return rewrite_members(data, name, self.rewrite)
         if data.startswith(FATBIN_MAGIC):
@@ -88,7 +91,10 @@ class Rewriter:
         return bytes(rewritten + data[copied_end:])
 
     def _rewrite_object(self, data: bytes, name: str) -> bytes:
-        """Replace the containers in sections of an object, and update references to them."""
+        """Replace the containers in sections of an object, and update references to them.
+
+        NotPruned if a container that changes is outside of the sections for device code.
+        """
         by_section: dict[int, list[tuple[Embedded, bytes]]] = {}
         elf = HostElf(data, name)
         for code, replacement in self._containers(data, name):
@@ -149,7 +155,7 @@ def _pack_section(
         start = code.start - section.offset
         if old_bytes[copied_end:start].strip(b"\0"):
             raise NotPruned(f"{elf.name}: bytes between containers that are not zero")
-        # Zeros align each container after another one; bytes in front of the first one stay.
+        # Zeros align each container after another one; zeros in front of the first one stay.
         data += padding(len(data)) if data else old_bytes[:start]
         new_offsets[start] = len(data)
         data += replacement

@@ -27,7 +27,11 @@ _FATBIN_SECTIONS = [name.encode() for name in FATBIN_SECTIONS]
 
 
 def verify(old: bytes, new: bytes, dropped: frozenset[tuple[int, int]], name: str) -> int:
-    """Compare two files and count their payloads; NotPruned at a change that was not planned."""
+    """Compare two files, and return the number of payloads compared; NotPruned if they differ.
+
+    Only the entries whose keys are in `dropped` (see `Changes`) may be missing from `new`, and
+    entries may be compressed differently.
+    """
     return _Comparison(dropped).compare(old, new, name)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # The struct format of a row that `find_blocks` returns for a Block.
 _ROW = "<IIQQ"
 
-# Greatest line and column.
+# Greatest line and column; a remark with a greater one is malformed.
 _MAX_POSITION = 0xFFFFFFFF
 
 # Remark blocks that are read at once.
@@ -60,8 +60,8 @@ class _Container:
         self.strings: list[str] | None = None
         self.table_block = 0  # position in `blocks` of the meta block with the string table
         remarks = [i for i, block in enumerate(self.blocks) if block[0] == container.REMARK]
-        # Positions in `blocks` of the first remark, and after the last one: only remarks may stand
-        # between. What stands in front of them and after them are meta blocks.
+        # Positions in `blocks` of the first remark, and of the block after the last remark. Only
+        # remarks may stand between, and only meta blocks elsewhere after the block info block.
         self.first = remarks[0] if remarks else len(self.blocks)
         self.end = remarks[-1] + 1 if remarks else self.first
         for position in (*range(1, self.first), *range(self.end, len(self.blocks))):

@@ -168,7 +168,7 @@ class Remarks:
             source=source,
             text=text,
             pass_name=remark.pass_name,
-            # Only tables of remarks (`rows.py`) use the following three.
+            # Only tables of remarks (`pylink.remarks.rows`) use the following three.
             name=remark.name,
             message=remark.message,
             hotness=remark.hotness,

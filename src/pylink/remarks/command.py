@@ -49,7 +49,8 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status.
 
-    It is 0, or 1 after a message about a file that cannot be read or written.
+    It is 0, 2 for wrong arguments, or 1 after a message about a file that cannot be read or
+    written, or about a missing package.
     """
     return run(parser(), argv, _main, (MalformedRemarks,))
 

@@ -70,8 +70,8 @@ WIDTHS = {BLOCK_INFO: 2, META: 3, REMARK: 4}
 _WORD = (FIXED, 32)
 _PLACE = ((VBR, 7), _WORD, _WORD)
 
-# Name and operands of each record, by block, in the order in which LLVM defines their
-# abbreviations. The first operand, not listed, is the code of the record as a literal.
+# Name and operands of each record that is written, by block and code, in the order in which LLVM
+# defines their abbreviations. The first operand, not listed, is the code as a literal.
 RECORDS: dict[int, tuple[str, dict[int, tuple[str, tuple[Operand, ...]]]]] = {
     META: (
         "Meta",

@@ -65,7 +65,8 @@ class Kind:
     def __call__(self, function: str, place: Place, hotness: int, **values: Value | At) -> Remark:
         """Create a remark on `function`, at `place`, with arguments by key in `values`.
 
-        KeyError if an argument of the template is missing.
+        `hotness` is the number of the bytes that the row's `hotness` describes. KeyError if an
+        argument of the template is missing.
         """
         function = function or UNNAMED
         values[SUBJECT] = function

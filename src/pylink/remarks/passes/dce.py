@@ -58,7 +58,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 
 def _reason_to_keep_all(options: Options) -> str:
-    """Return the option for which the link removes no functions, as a reason."""
+    """Return, as text, which option makes the link keep all functions."""
     if options.relocatable_link:
         return "-r removes nothing"
     if options.link_as_tools_patch:

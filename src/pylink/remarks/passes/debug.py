@@ -17,10 +17,11 @@ KINDS = (sectionkinds.DEBUG, sectionkinds.MERC_DEBUG)
 def emit(placed: Placed, remarks: Remarks) -> None:
     """Emit a remark for each debug section of the inputs, then for each output section with these.
 
-    Both follow the order of the sections in the files.
+    Input sections come in the order of the files, output sections in that of the output file.
     """
     outputs = Outputs(placed)
     view = outputs.view
+    # By input section: the section of another file that replaces it, or -1; empty if none does.
     stand_ins = placed.merged.stand_ins
     totals: dict[int, tuple[int, int]] = {}  # by output section: number of pieces, their bytes
     table = zip(view.sections, placed.merged.out_of, strict=True)

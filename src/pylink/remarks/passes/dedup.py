@@ -2,8 +2,8 @@
 
 A section folds if the output omits it and uses an equal section of an earlier file instead. For
 remarks on files that do not fold, the link compares all files, not only likely ones; the decisions
-are the same. The remark tells how a kept file differs from the kept file most similar to it, as in
-the report of `pylink dedup`, since that is the difference that a user can hope to remove.
+are the same. The remark tells how a kept file differs from the most similar earlier one, as in the
+report of `pylink dedup`, since that is the difference that a user can hope to remove.
 """
 
 from __future__ import annotations
@@ -69,7 +69,10 @@ def _emit_folded(merged: Merged, remarks: Remarks, view: View) -> None:
 
 
 def _emit_rejected(decision: Decision, verdict: Verdict, remarks: Remarks, view: View) -> None:
-    """Emit the remark of a file that could not fold into another, the reference, and why."""
+    """Emit a remark that says why a file did not fold into the reference.
+
+    The reference is the file with which `verdict` compares it.
+    """
     reference = verdict.reference.name
     remarks.emit(
         SECTION_REJECTED(
@@ -116,8 +119,9 @@ def _emit_cost(
 def _nearest_decisions(folding: Folding) -> list[Decision]:
     """Return the decision for every compared file, in the order of `folding.decisions`.
 
-    The verdict of a kept file is the comparison with the most similar earlier file that is kept, or
-    the last of these if none has an equal section; None for the first file.
+    The verdict of a file that another one accepted is their comparison. That of any other file is
+    the comparison with the most similar earlier file that was not accepted either, or the last of
+    these if none has an equal section. It is None for the first file.
     """
     candidates = analyze(folding.items, result=folding.result).candidates
     return [

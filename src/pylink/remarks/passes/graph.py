@@ -76,10 +76,10 @@ class CallGraph:
         return steps
 
     def find_path_raised_by(self, start: int, source: int, raised_by: list[int]) -> list[Step]:
-        """Return the steps from `start` to `source` whose register counts all come from `source`.
+        """Return the steps from `start` to `source`, all with the register count of `source`.
 
-        `raised_by` has, by entity, the function whose register count it takes over. Empty if there
-        is no such path.
+        `raised_by` has, by entity, the function whose register count it takes over or passes on, or
+        -1. The path is a shortest one; the result is empty if there is none.
         """
         predecessors: dict[int, Step] = {start: (-1, False)}
         queue = deque((start,))

@@ -26,7 +26,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
         return
     view = View(merged)
     graph: CallGraph | None = None
-    # By entity: the function whose register count a kernel has instead of its own, or -1.
+    # By entity: the function whose register count it takes over (a kernel) or passes on, or -1.
     raised_by = merged.functions.column("raised_by")
     for kernel, entity in enumerate(merged.entities):
         source = raised_by[kernel]

@@ -1,6 +1,6 @@
 """Pass finalize: files whose optimized code keeps the schedule of an older compiler.
 
-There is one remark per file. docs/older-objects.md, "What is kept", lists the instructions for
+There is at most one remark per file. docs/older-objects.md, "What is kept", lists the instructions for
 which nvlink schedules a function again, and pylink does not. Other changes that nvlink makes to
 older code are made by pylink, too.
 """

@@ -36,9 +36,9 @@ def emit(placed: Placed, remarks: Remarks) -> None:
 
 
 class Variable:
-    """A shared variable with its offset; `start` includes the bytes reserved for the system.
+    """A shared variable; `start` is its offset in the section of each kernel that uses it.
 
-    `users` are the entities of the kernels that use it.
+    Offsets include the bytes reserved for the system. `users` are the entities of these kernels.
     """
 
     __slots__ = ("align", "entity", "size", "start", "users")
@@ -60,7 +60,7 @@ class SharedPass:
 
     They are in `by_kernel`, `arrays` and `sizes`; `variables` has the variables of all kernels. A
     kernel may have `limit` bytes of shared memory. `reserved` bytes at the start of each section
-    are for the system, and `deducted` bytes of its size do not count. Sizes are in bytes.
+    are for the system. `deducted` bytes of its size do not count toward `limit`.
     """
 
     def __init__(self, placed: Placed, remarks: Remarks) -> None:
@@ -88,6 +88,7 @@ class SharedPass:
         """Fill `variables`, `by_kernel` and `arrays`: compute again which kernel uses what."""
         shared = sharedmap.gather(self.placed.merged)
         kernels = list(shared.kernel_entities)
+        # By row of `shared.variables`; None for extern arrays and variables that are not placed.
         variables: list[Variable | None] = []
         arrays = set()
         for entity, row in zip(shared.variable_entities, shared.variables, strict=True):
@@ -136,13 +137,13 @@ class SharedPass:
         return arrays_of
 
     def run(self) -> None:
-        """Emit the remarks of each kernel, then those of overlaid symbols."""
+        """Emit the remarks of each kernel, then those of variables that overlap."""
         for kernel in sorted(self.sizes.keys() | self.by_kernel.keys()):
             self._emit_kernel(kernel)
         self._emit_overlaid()
 
     def _emit_kernel(self, kernel: int) -> None:
-        """Emit a kernel's variables by offset, then its extern arrays, then the total."""
+        """Emit a kernel's variables by offset, its extern arrays, the total, and any excess."""
         function, place = self.view.name(kernel), self.view.at_entity(kernel)
         size = self.sizes.get(kernel, 0)
         variables = sorted(
@@ -206,7 +207,8 @@ class SharedPass:
     def _emit_overlaid(self) -> None:
         """Emit overlaps of variables that are neighbors by offset, if no kernel uses both.
 
-        Only variables of several kernels each are reported: those of single kernels always overlap.
+        Only variables that several kernels use are considered. A variable of one kernel overlaps
+        with those of other kernels anyway.
         """
         common = [variable for variable in self.variables if len(variable.users) > 1]
         common.sort(key=lambda variable: (variable.start, -variable.size, variable.entity))

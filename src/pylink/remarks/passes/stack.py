@@ -1,4 +1,4 @@
-"""Pass stack-size: the stack of every kernel, and the calls that need it."""
+"""Pass stack-size: the stack of every live kernel, and the calls that need it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
-    """Emit the stack of every kernel; a relocatable link does not compute it."""
+    """Emit the stack of every live kernel; a relocatable link does not compute it."""
     if merged.objects.job.executable:
         StackPass(merged, remarks).run()
 
