@@ -42,8 +42,8 @@ struct nvcc_option {
 };
 static const struct nvcc_option NVCC_OPTIONS[] = {
 """
-# What the native launcher does for options of nvcc, by long name. Options that are not here have
-# NVCC_LEFT if `nvccoptions` leaves their command lines to nvcc (LEFT), else NVCC_NOTHING.
+# By long name of an option of nvcc: what the native launcher does for it. Options that are not here
+# have NVCC_LEFT if `nvccoptions` leaves their command lines to nvcc (LEFT), else NVCC_NOTHING.
 USES = {
     "device-link": "NVCC_DEVICE_LINK",
     "forward-unknown-to-host-compiler": "NVCC_FORWARDS",
