@@ -56,7 +56,7 @@ class FatbinEntry:
 
     @property
     def target(self) -> str:
-        """The target, such as `sm_90a`, `compute_80`, `lto_90`, or `kind 4 of 75` for another kind."""
+        """The target, such as `sm_90a`, `compute_80`, `lto_90`; `kind 4 of 75` for another kind."""
         fields = self.fields
         kind, sm, flags = fields.kind, fields.sm, fields.flags
         suffix = suffix_of(flags)

@@ -176,7 +176,7 @@ def _find_linked_copies(
     if both_sizes.unreadable:
         raise NotPruned(f"{both_sizes.unreadable[0][0]}: {both_sizes.unreadable[0][1]}")
     functions, kernels = functions_by_entry(both_sizes)
-    linked_functions: dict[str, set[int]] = {}  # by target
+    linked_functions: dict[str, set[int]] = {}  # by target: numbers of functions in the link
     for leaf in both_sizes.leaves:
         if leaf.file == 0 and leaf.kind == CUBIN:
             linked_functions.setdefault(leaf.target, set()).update(functions[leaf.number])

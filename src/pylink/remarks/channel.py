@@ -78,6 +78,7 @@ class Remarks:
         self._sink = sink
         self._writer = writer
         self._written = written
+        # By kind: a remark is shown if one of these patterns matches the name of its pass.
         self._terminal_patterns = {
             PASSED: (passed,),
             MISSED: (missed,),

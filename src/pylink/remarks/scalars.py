@@ -15,10 +15,11 @@ from functools import lru_cache
 
 from pylink.renderers.sarif import unicode_text
 
-# Characters beyond ASCII for regular expressions, without line ends and invisible characters.
+# Characters beyond ASCII for patterns, without control characters, line ends, surrogates,
+# the byte order mark, U+FFFE and U+FFFF.
 _TEXT = r"\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
 # A text whose characters need no quotes; those in `(?!...)` need them at the start. The characters
-# of ASCII are those that LLVM's writer does not quote either.
+# of ASCII, except the apostrophe, are those that LLVM's writer does not quote either.
 _PLAIN = re.compile(rf"(?![-,'])[0-9A-Za-z_^.,' {_TEXT}-]+")
 # Texts that loaders of YAML 1.1 or 1.2 read as numbers, dates and other values.
 _VALUE = re.compile(

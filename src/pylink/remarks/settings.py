@@ -34,8 +34,8 @@ class Settings:
 
     `passed`, `missed`, `analysis`, `written` (--pass-remarks-filter) and `why_live` are patterns of
     names, None without the option. `hotness` says whether remarks have a hotness, the number of
-    bytes that they concern. Remarks with less than `threshold` bytes are dropped. `version` is that
-    of a bitstream's container.
+    bytes that they concern. Remarks with less than `threshold` bytes are dropped. `version` is the
+    version of the container of a bitstream.
     """
 
     __slots__ = (

@@ -16,7 +16,7 @@ _LITERAL = 2
 _ARGUMENT_LITERAL = 6
 # A flow mapping continues on the next line after this column.
 _WRAP = 70
-# Greatest hotness that readers of YAML accept.
+# Greatest hotness that readers of YAML accept; it is written for all larger ones.
 _MAX_HOTNESS = 0xFFFFFFFF
 
 

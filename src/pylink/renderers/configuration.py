@@ -200,7 +200,7 @@ class LazyRenderer(Renderer):
         self._target: str | None = None
 
     def for_target(self, target: str | None) -> None:
-        """Keep the architecture that later records name, for the real renderer."""
+        """Keep the architecture that later records name; `emit` passes it on if it is not None."""
         self._target = target
 
     def emit(self, diagnostic: Diagnostic) -> None:

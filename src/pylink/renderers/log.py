@@ -58,7 +58,7 @@ class LogRenderer(FileRenderer):
     def _append(
         self, lines: list[str], diagnostic: Diagnostic, top_letter: str, upper_location: str
     ) -> None:
-        """Append the lines of a record and of those below it.
+        """Append the lines of a record and of those below it; a continuation has no line.
 
         `top_letter` is the letter of the tree's top record. `upper_location` is the location of the
         record above this one.

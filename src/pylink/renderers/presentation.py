@@ -20,9 +20,9 @@ class Presentation:
     diagnostics. `width` is the terminal's width in columns, of which the last stays free; with 0,
     lines are not wrapped. `tab_width` is the distance of the tab stops in source lines, in columns.
     `context` shows source lines; `brief` drops them and the blank lines between records. `summary`
-    writes a line at the end if there are errors, such as `1 error detected in the link of "out"`:
-    `task` is its word "link", and `subject`, usually the output file, its name. `target` is the
-    architecture that -report-arch appends to each message.
+    writes a line at the end if there are errors, such as `1 error detected in the link of "out".`:
+    `task` is the word "link" there, and `subject`, usually the output file, the name in quotes.
+    `target` is the architecture that -report-arch appends to each message.
     """
 
     __slots__ = (

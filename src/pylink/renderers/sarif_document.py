@@ -251,7 +251,7 @@ def _whole_file(path: str, byte_offset: int | None = None) -> dict[str, Json]:
 
 
 def _byte_offset(diagnostic: Diagnostic) -> int | None:
-    """Return the offset in the file that a record is about; None if unknown."""
+    """Return the byte offset of a record's place from the start of its file; None if unknown."""
     if diagnostic.file is None:
         return None
     if diagnostic.section is None:

@@ -13,7 +13,7 @@ from pylink.facts.elf import EM_CUDA
 
 
 def section_offset(path: str, name: str) -> int | None:
-    """Return the file offset of the first section `name`; None if the file is not a cubin with one.
+    """Return the file offset of a cubin's first section `name`; None without it or for other files.
 
     Names that are not UTF-8 are decoded with surrogateescape.
     """

@@ -201,7 +201,10 @@ class TextRenderer(Renderer):
         return f" #{diagnostic.number}-D"
 
     def _location_text(self, diagnostic: Diagnostic) -> str:
-        """Return `file(line)`, for a cubin `file(section+offset)`; nothing without a file."""
+        """Return `file(line)`, for a cubin `file(section+offset)`.
+
+        An empty text for a record without a file, or about the command line.
+        """
         if diagnostic.level == COMMAND_LINE:
             return ""
         if diagnostic.source is not None:

@@ -36,8 +36,9 @@ def add_display_metrics(
     """Add the metrics that the tools expect and the action does not have yet.
 
     `sm` is the target's number, such as 86, and `device` its name. The compute capability of a
-    target that the tools do not know is the next lower one in `CAPABILITIES`. The grid size is
-    `items`, the number of processed things, and the block size `workers`, the number of threads.
+    target that the tools do not know is the next lower one in `CAPABILITIES`, or the lowest. The
+    grid size is `items`, the number of processed things, and the block size `workers`, the number
+    of threads. An action that is not a range also gets the two as its launch sizes, if it has none.
     """
     capability = max((number for number in CAPABILITIES if number <= sm), default=CAPABILITIES[0])
     values: dict[str, int | str] = {

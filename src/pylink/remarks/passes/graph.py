@@ -34,7 +34,7 @@ class CallGraph:
 
     def __init__(self, merged: Merged) -> None:
         self._functions = len(merged.entities)  # nodes from here on are prototypes
-        self._edges = call_edges(merged)
+        self._edges = call_edges(merged)  # by node: the nodes that it calls, or may call
 
     def callees(self, function: int) -> Iterator[Step]:
         """Yield the callees of a function; a call by pointer yields all functions it may call."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pylink.phases.results import Merged
     from pylink.remarks import Remarks
 
-REGISTER_BYTES = 4
+REGISTER_BYTES = 4  # size of one register of a thread
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:

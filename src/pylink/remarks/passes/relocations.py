@@ -70,7 +70,7 @@ def _emit_kept(outputs: Outputs, remarks: Remarks) -> None:
         target = _target(outputs, row)
         if target < 0 or not outputs.index[table]:
             continue
-        counts: Counter[int] = Counter()
+        counts: Counter[int] = Counter()  # by relocation type
         number = row.head
         while number >= 0:
             counts[emitted[number].type] += 1

@@ -1,7 +1,7 @@
 """Pass finalize: files whose optimized code keeps the schedule of an older compiler.
 
-There is at most one remark per file. docs/older-objects.md, "What is kept", lists the instructions for
-which nvlink schedules a function again, and pylink does not. Other changes that nvlink makes to
+There is at most one remark per file. docs/older-objects.md, "What is kept", lists the instructions
+for which nvlink schedules a function again, and pylink does not. Other changes that nvlink makes to
 older code are made by pylink, too.
 """
 
@@ -57,6 +57,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
         file = objects.files[number]
         # TRAIT_ bits of the release that the link follows which the file's compiler lacked.
         missing = objects.traits & ~code_traits_of(file.toolkit, file.patch)
+        # Numbers of the link's input sections, each with the code of one function.
         positions = _find_kept_schedules(
             objects, number, _rescheduled_operations(missing, objects.job.target.sm)
         )
@@ -98,7 +99,10 @@ def _rescheduled_operations(missing: int, sm: int) -> frozenset[int]:
 
 
 def _find_kept_schedules(objects: Objects, number: int, operations: frozenset[int]) -> list[int]:
-    """Return the rows of a file's sections with optimized code that has one of the operations."""
+    """Return the sections of file `number` whose optimized code has one of the operations.
+
+    They are numbers of rows in `objects.sections`.
+    """
     file = objects.files[number]
     rows = []
     for row in range(file.first_section, file.first_section + file.section_count):

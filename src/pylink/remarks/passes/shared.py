@@ -118,6 +118,7 @@ class SharedPass:
 
         `arrays` are the entities of all extern arrays.
         """
+        # By function: the extern arrays to which its own code refers.
         referenced: dict[int, set[int]] = defaultdict(set)
         kinds = self.placed.outs.column("kind")
         for fixup in self.placed.merged.fixups:

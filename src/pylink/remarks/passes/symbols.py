@@ -75,7 +75,7 @@ class ResolutionPass:
         self.facts: dict[int, tuple[dict[int, int], int]] = {}
 
     def run(self) -> None:
-        """Emit the remarks of each symbol with several definitions, in the order of the inputs."""
+        """Emit the remarks of each symbol with several definitions, which are in input order."""
         for entity, definitions in self._contested().items():
             current = definitions[0]
             merged = current.size  # bytes of the merged common symbol up to here

@@ -84,14 +84,14 @@ class IMetric:
     def kind(self, instance: int | None = None) -> int:
         """Return the kind of the value, or of an instance's value: one of ValueKind_*.
 
-        A metric with instances only has the kind of its first instance.
+        If the metric itself has no value, but instances, the kind is that of the first instance.
         """
         return int(self._value(instance)[1])
 
     def value(self, instance: int | None = None) -> Scalar | None:
         """Return the value, or that of an instance: int, float or str by its kind, or None.
 
-        The value of a metric that has only instances is 0, or None if they are strings.
+        A missing value is 0 or 0.0 if its kind is numeric, else None.
         """
         value, kind = self._value(instance)
         if value is None and kind in _NUMERIC:

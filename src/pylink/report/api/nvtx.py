@@ -49,7 +49,7 @@ class INvtxRange:
         return self._attributes.color.color or 0
 
     def message(self) -> str:
-        """Return the message; "" without attributes."""
+        """Return the message, also if it is a registered string of the domain; "" without one."""
         message = self._attributes.message
         if message.message is None and message.handle is not None:
             for string in self._domain.strings:

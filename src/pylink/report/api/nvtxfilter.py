@@ -13,7 +13,7 @@ and each name are regular expressions that are searched for in names.
 Results are those of Nsight Compute 2022.3. A pattern that begins with a wildcard, or has one before
 `]`, matches nothing. If a name is in the stack twice, the range nearer to the top counts. Only the
 last of consecutive wildcards counts. Two things differ from 2022.3: `[A]` is the stack with A only,
-and filters without a name or with an invalid expression are errors.
+and patterns without a name or wildcard, such as `/`, and invalid expressions are errors.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def actions_by_nvtx(
 ) -> tuple[int, ...]:
     """Return the indices of the actions that one of `includes` and none of `excludes` matches.
 
-    Raises ValueError for a filter without a name or an invalid regular expression.
+    Raises ValueError for a pattern without a name or wildcard, such as `/`, and for an invalid
+    regular expression.
     """
     include_filters = [_parse(text) for text in includes]
     exclude_filters = [_parse(text) for text in excludes]
@@ -107,7 +108,8 @@ def _parse(text: str) -> _Filter:
 def _pattern(ranges: str, test: Callable[[str], Test], text: str) -> _Pattern:
     """Parse the pattern for a stack from `ranges`, a part of the filter `text`.
 
-    `test` makes, from a name in the pattern, the function that tests names of ranges.
+    `test` makes, from a name in the pattern, the function that tests names of ranges. ValueError
+    if the pattern has neither a name nor a wildcard.
     """
     # In an expression, `]` may end a character class: only one at the very end is of the pattern.
     is_expression = text.startswith("regex:")
